@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <complex>
+#include <stdexcept>
+#include <vector>
+
+#include "hlo/type.h"
+
+namespace torch_tpu::hlo {
+
+class Builder;
+
+// A program that cannot be built: wrong shape or dtype given to an operation of the builder.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A handle to one result inside a Builder's program. Cheap to copy; valid as long as its Builder.
+// A default-constructed Value is null (`if (v)`).
+class Value {
+ public:
+  Value() = default;
+  Value(Builder* builder, int32_t id) : builder_(builder), id_(id) {}
+
+  explicit operator bool() const { return builder_ != nullptr; }
+  Builder& builder() const { return *builder_; }
+  int32_t id() const { return id_; }
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Dims& dims() const { return type().dims; }
+  int64_t rank() const { return type().rank(); }
+  int64_t dim(int64_t i) const;        // size of dimension i; negative i counts from the end
+  int64_t numel() const { return type().numel(); }
+
+ private:
+  Builder* builder_ = nullptr;
+  int32_t id_ = -1;
+};
+
+using Values = std::vector<Value>;
+
+}  // namespace torch_tpu::hlo
