@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
+// `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
+#define TORCH_TPU_FAMILIES(X)
+
+namespace torch_tpu::lower {
+
+class Registry;
+
+#define TORCH_TPU_DECLARE_FAMILY(family) void register_##family(Registry& r);
+TORCH_TPU_FAMILIES(TORCH_TPU_DECLARE_FAMILY)
+#undef TORCH_TPU_DECLARE_FAMILY
+
+// Registers every family: how `Registry::global` is filled.
+inline void register_families(Registry& r) {
+  (void)r;
+#define TORCH_TPU_REGISTER_FAMILY(family) register_##family(r);
+  TORCH_TPU_FAMILIES(TORCH_TPU_REGISTER_FAMILY)
+#undef TORCH_TPU_REGISTER_FAMILY
+}
+
+}  // namespace torch_tpu::lower
