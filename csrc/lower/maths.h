@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+
+#include "lower/args.h"
+
+// Functions of real numbers that several families need and StableHLO lacks. All are element-wise.
+namespace torch_tpu::lower {
+
+// A rank-0 constant of x's dtype.
+inline Value scalar(Value x, double v) { return hlo::constant(x.builder(), x.dtype(), v); }
+inline Value nan_like(Value x) { return scalar(x, std::numeric_limits<double>::quiet_NaN()); }
+
+inline Value maximum(Value x, double v) { return hlo::maximum(x, scalar(x, v)); }
+inline Value minimum(Value x, double v) { return hlo::minimum(x, scalar(x, v)); }
+inline Value square(Value x) { return x * x; }
+
+// The sign bit: true for -0.0 and negative NaNs too. Unsigned integers and pred: false.
+Value sign_bit(Value x);
+// |magnitude| with the sign bit of `sign`.
+Value copysign(Value magnitude, Value sign);
+// Rounds toward zero; integers unchanged.
+Value trunc(Value x);
+// x == m * 2^e with 0.5 <= |m| < 1, e an s32; zeros, infinities and NaNs are their own m with e = 0. f32 and f64.
+std::pair<Value, Value> frexp(Value x);
+// Base-2 logarithm, exact for powers of two. Real or complex.
+Value log2(Value x);
+
+}  // namespace torch_tpu::lower
