@@ -15,13 +15,25 @@
 //   Values                        list of tensors (null Values stand for None)
 //   int64_t double bool Number std::string DType Dims std::vector<double> std::vector<bool> std::vector<Number>
 //                                 static; and std::optional of each
+//   Arg                           tensor or number as it came: for a lowering that chooses its promotion itself
 //   Ignored                       layout, device, pin_memory, memory_format, generator
 //
 // Results: Value, std::pair or std::tuple of Value, or Values.
 namespace torch_tpu::lower {
 
-struct Entry;
-enum class ParamKind : uint8_t;
+// How the layer above must prepare one argument.
+enum class ParamKind : uint8_t {
+  operand,      // Value parameter: a tensor, or a Python number as run-time operand (Wrapped)
+  number,       // static value: part of the program and of its key
+};
+
+struct Entry {
+  std::string name;                       // "aten::add.Tensor": the functional overload
+  std::vector<ParamKind> params;          // in schema order
+  std::function<Values(Context&, const Args&)> call;
+  bool is_random = false;                 // set by `add_random`: draws from a generator
+};
+
 struct Ignored {};
 
 [[noreturn]] void bad_argument(size_t position, const char* wanted, const Arg& got);
@@ -37,6 +49,11 @@ struct Unpack<Value> {
     if (auto* w = std::get_if<Wrapped>(&a)) return w->value;
     bad_argument(i, "tensor", a);
   }
+};
+template <>
+struct Unpack<Arg> {
+  static constexpr bool is_operand = true;
+  static Arg get(const Arg& a, size_t) { return a; }
 };
 template <>
 struct Unpack<Values> {
