@@ -54,6 +54,14 @@ class DeviceArray {
   void wait();
 
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  // False if the last reference is already gone and the array on its way out.
+  bool try_retain() {
+    int n = references_.load(std::memory_order_relaxed);
+    while (n > 0) {
+      if (references_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -77,6 +85,11 @@ class Array {
  public:
   Array() = default;
   explicit Array(DeviceArray* p) : p_(p) { if (p_) p_->retain(); }
+  static Array adopt(DeviceArray* p) {  // takes over a reference that the caller has
+    Array a;
+    a.p_ = p;
+    return a;
+  }
   Array(const Array& o) : Array(o.p_) {}
   Array(Array&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   Array& operator=(Array o) noexcept { std::swap(p_, o.p_); return *this; }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device.h"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace torch_tpu::runtime {
+namespace {
+
+std::mutex g_mutex;
+Config g_config;
+std::atomic<bool> g_initialized{false};
+pjrt::Client* g_client = nullptr;
+std::vector<Device*>* g_devices = nullptr;
+
+pjrt::Options client_options(const Config& c) {
+  pjrt::Options options;
+  if (c.platform == "cpu") options["cpu_device_count"] = static_cast<int64_t>(c.num_devices);
+  if (c.platform == "tpu") {
+    options["ml_framework_name"] = std::string("PyTorch");
+    options["max_inflight_computations"] = int64_t{32};
+  }
+  return options;
+}
+
+}  // namespace
+
+void Device::configure(Config config) {
+  std::lock_guard lock(g_mutex);
+  if (g_initialized) throw std::logic_error("the device is in use: its configuration can no longer change");
+  g_config = std::move(config);
+}
+
+Config& Device::config() { return g_config; }
+bool Device::initialized() { return g_initialized.load(std::memory_order_acquire); }
+int Device::configured_count() { return initialized() ? count() : g_config.num_devices; }
+
+int Device::count() {
+  client();
+  return static_cast<int>(g_devices->size());
+}
+
+pjrt::Client& Device::client() {
+  if (g_initialized.load(std::memory_order_acquire)) return *g_client;
+  std::lock_guard lock(g_mutex);
+  if (!g_initialized) {
+    if (g_config.plugin_path.empty()) throw std::runtime_error("no PJRT plugin was found: pip install xla-cpu-pjrt, or name one in TORCH_TPU_PLATFORM");
+    const pjrt::Plugin& plugin = pjrt::Plugin::load(g_config.plugin_path);
+    g_client = pjrt::Client::create(plugin, client_options(g_config)).release();
+    g_devices = new std::vector<Device*>();
+    for (PJRT_Device* d : g_client->devices()) g_devices->push_back(new Device(static_cast<int>(g_devices->size()), d));
+    g_initialized.store(true, std::memory_order_release);
+  }
+  return *g_client;
+}
+
+Device& Device::at(int index) {
+  const int n = count();
+  if (index < 0 || index >= n) {
+    throw std::out_of_range("tpu:" + std::to_string(index) + " does not exist: this process has " + std::to_string(n) + " tpu device" + (n == 1 ? "" : "s"));
+  }
+  return *(*g_devices)[static_cast<size_t>(index)];
+}
+
+void Device::link(DeviceArray& a) {
+  std::lock_guard lock(mutex_);
+  a.next_ = head_;
+  if (head_) head_->previous_ = &a;
+  head_ = &a;
+  memory_.allocated += a.nbytes_;
+  memory_.total_allocated += a.nbytes_;
+  memory_.count++;
+  memory_.total_count++;
+  if (memory_.allocated > memory_.peak) memory_.peak = memory_.allocated;
+  if (memory_.count > memory_.peak_count) memory_.peak_count = memory_.count;
+}
+
+void Device::unlink(DeviceArray& a) {
+  std::lock_guard lock(mutex_);
+  if (a.previous_) a.previous_->next_ = a.next_;
+  else head_ = a.next_;
+  if (a.next_) a.next_->previous_ = a.previous_;
+  memory_.allocated -= a.nbytes_;
+  memory_.total_freed += a.nbytes_;
+  memory_.count--;
+}
+
+MemoryStats Device::memory() const {
+  std::lock_guard lock(mutex_);
+  return memory_;
+}
+
+void Device::reset_peak() {
+  std::lock_guard lock(mutex_);
+  memory_.peak = memory_.allocated;
+  memory_.peak_count = memory_.count;
+}
+
+void Device::reset_accumulated() {
+  std::lock_guard lock(mutex_);
+  memory_.total_allocated = memory_.total_freed = memory_.total_count = 0;
+}
+
+int64_t Device::live_arrays() const {
+  std::lock_guard lock(mutex_);
+  return memory_.count;
+}
+
+Array Device::newest() {
+  std::lock_guard lock(mutex_);
+  for (DeviceArray* a = head_; a; a = a->next_) {
+    if (a->buffer_ && a->try_retain()) return Array::adopt(a);
+  }
+  return {};
+}
+
+void Device::synchronize() {
+  std::vector<Array> live;
+  {
+    std::lock_guard lock(mutex_);
+    for (DeviceArray* a = head_; a; a = a->next_) {
+      if (a->buffer_ && a->try_retain()) live.push_back(Array::adopt(a));
+    }
+  }
+  for (Array& a : live) {
+    if (a->buffer_) a->wait();
+  }
+  raise_failed_checks();
+}
+
+void Device::add_check(Array flag, const std::string* message) {
+  std::lock_guard lock(mutex_);
+  checks_.emplace_back(std::move(flag), message);
+  has_checks_.store(true, std::memory_order_relaxed);
+}
+
+void Device::raise_failed_checks() {
+  if (!has_checks()) return;
+  std::vector<std::pair<Array, const std::string*>> checks;
+  {
+    std::lock_guard lock(mutex_);
+    checks.swap(checks_);
+    has_checks_.store(false, std::memory_order_relaxed);
+  }
+  const std::string* failed = nullptr;
+  for (auto& [flag, message] : checks) {
+    unsigned char violated = 0;
+    flag->pjrt_buffer().to_host(&violated, 1).wait();
+    if (violated && !failed) failed = message;
+  }
+  if (failed) throw CheckFailed(*failed);
+}
+
+Array Device::from_host(const void* data, const Type& type) {
+  return Array(new DeviceArray(*this, intern(type), client().from_host(data, type, pjrt_device_)));
+}
+
+Array Device::scalar(const ScalarValue& v) {
+  uint64_t a, b;
+  std::memcpy(&a, v.bits, 8);
+  std::memcpy(&b, v.bits + 8, 8);
+  const uint64_t h = (a ^ (b * 3) ^ (static_cast<uint64_t>(v.dtype) << 56)) * 0x9e3779b97f4a7c15ull;
+  ScalarSlot& slot = scalars_[h >> 54];
+  std::lock_guard lock(scalar_mutex_);
+  if (!slot.value || !(slot.key == v)) {
+    slot.value = from_host(v.bits, Type{v.dtype, {}});
+    slot.key = v;
+  }
+  return slot.value;
+}
+
+}  // namespace torch_tpu::runtime

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime/device.h"
+#include "runtime/disk_cache.h"
+#include "runtime/program.h"
+
+namespace torch_tpu::runtime {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+}  // namespace
+
+struct ProgramCache::Impl {
+  mutable std::mutex mutex;
+  std::unordered_map<std::string, std::shared_ptr<const Program>> programs;  // by text
+  std::vector<CompileRecord> records;
+  CompileStats stats;
+  bool keep_texts = false;
+  std::vector<std::pair<std::string, std::string>> texts;
+};
+
+ProgramCache::ProgramCache() : impl_(new Impl) {}
+
+ProgramCache& ProgramCache::global() {
+  static auto* cache = new ProgramCache();
+  return *cache;
+}
+
+// Two threads that miss the same text at once both compile it: rare, and cheaper than a lock held for 20 ms.
+std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::Module module) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    auto it = impl_->programs.find(module.text);
+    if (it != impl_->programs.end()) return it->second;
+  }
+  pjrt::Client& client = Device::client();
+  pjrt::CompileOptions options;
+  options.portable = true;
+  auto program = std::make_shared<Program>();
+  program->name = name;
+  program->inputs = std::move(module.inputs);
+  for (const Type& t : module.outputs) program->outputs.push_back(intern(t));
+  program->aliases = std::move(module.aliases);
+  program->checks = std::move(module.checks);
+
+  const auto start = std::chrono::steady_clock::now();
+  CompileRecord record{name, 0, CompileRecord::Source::compiled};
+  const DiskCache& disk = DiskCache::global();
+  const std::string key = disk.enabled() ? disk.key(client, options, module.text) : "";
+  std::string bytes;
+  if (disk.enabled() && disk.load(key, &bytes)) {
+    try {
+      program->executable = client.deserialize(bytes, options);
+      record.source = CompileRecord::Source::disk;
+    } catch (const pjrt::Error&) {
+      // A torn or foreign file: compile as if it were not there; the new file replaces it.
+    }
+  }
+  if (!program->executable) {
+    try {
+      program->executable = client.compile(module.text, options);
+    } catch (const pjrt::Error& e) {
+      throw pjrt::Error(e.code(), "compile of " + name + " failed: " + e.what() + "\n" + module.text.substr(0, 4000));
+    }
+    if (disk.enabled()) {
+      try {
+        disk.store(key, program->executable.serialize());
+      } catch (const pjrt::Error&) {
+        // A plugin that cannot serialize only loses the disk cache.
+      }
+    }
+  }
+  record.seconds = seconds_since(start);
+
+  std::lock_guard lock(impl_->mutex);
+  const bool compiled = record.source == CompileRecord::Source::compiled;
+  (compiled ? impl_->stats.compiles : impl_->stats.disk_hits)++;
+  (compiled ? impl_->stats.compile_seconds : impl_->stats.disk_seconds) += record.seconds;
+  impl_->records.push_back(std::move(record));
+  if (impl_->keep_texts) impl_->texts.emplace_back(name, module.text);
+  return impl_->programs.emplace(std::move(module.text), std::move(program)).first->second;
+}
+
+CompileStats ProgramCache::stats() const {
+  std::lock_guard lock(impl_->mutex);
+  CompileStats s = impl_->stats;
+  s.memory_hits = memory_hits_.load(std::memory_order_relaxed);
+  return s;
+}
+
+std::vector<CompileRecord> ProgramCache::records(size_t since) const {
+  std::lock_guard lock(impl_->mutex);
+  if (since >= impl_->records.size()) return {};
+  return {impl_->records.begin() + static_cast<std::ptrdiff_t>(since), impl_->records.end()};
+}
+
+void ProgramCache::reset_stats() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->stats = {};
+  impl_->records.clear();
+  memory_hits_ = 0;
+}
+
+void ProgramCache::keep_texts(bool on) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->keep_texts = on;
+  if (!on) impl_->texts.clear();
+}
+
+std::vector<std::pair<std::string, std::string>> ProgramCache::texts() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->texts;
+}
+
+void ProgramCache::clear() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->programs.clear();
+}
+
+}  // namespace torch_tpu::runtime
