@@ -39,10 +39,15 @@ struct Wrapped {
   Value value;
 };
 
+// A list of Python numbers (Scalar[]) as run-time operands.
+struct WrappedList {
+  Values values;
+};
+
 // One argument. Lists of Value may hold null Values for None (Tensor?[]).
 // Dtypes, strings and lists come as such; layouts, devices, generators and memory formats as std::monostate.
 using Arg = std::variant<std::monostate, Value, Wrapped, Values, Number, Dims, std::vector<double>, std::vector<bool>, std::string,
-                         DType, std::vector<Number>>;
+                         DType, std::vector<Number>, WrappedList>;
 using Args = std::vector<Arg>;
 
 // Thrown by a lowering for input that PyTorch's kernels refuse and its meta functions let through: becomes a RuntimeError

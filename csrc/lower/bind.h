@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "lower/context.h"
+#include "lower/entry.h"
 
 // Turns a typed lowering function into an Entry: the parameter types say how each argument of the schema is prepared.
 //
@@ -20,19 +20,6 @@
 //
 // Results: Value, std::pair or std::tuple of Value, or Values.
 namespace torch_tpu::lower {
-
-// How the layer above must prepare one argument.
-enum class ParamKind : uint8_t {
-  operand,      // Value parameter: a tensor, or a Python number as run-time operand (Wrapped)
-  number,       // static value: part of the program and of its key
-};
-
-struct Entry {
-  std::string name;                       // "aten::add.Tensor": the functional overload
-  std::vector<ParamKind> params;          // in schema order
-  std::function<Values(Context&, const Args&)> call;
-  bool is_random = false;                 // set by `add_random`: draws from a generator
-};
 
 struct Ignored {};
 
@@ -60,6 +47,7 @@ struct Unpack<Values> {
   static constexpr bool is_operand = true;
   static Values get(const Arg& a, size_t i) {
     if (auto* v = std::get_if<Values>(&a)) return *v;
+    if (auto* w = std::get_if<WrappedList>(&a)) return w->values;
     if (auto* d = std::get_if<Dims>(&a); d && d->empty()) return {};  // an empty list has no type
     bad_argument(i, "list of tensors", a);
   }

@@ -32,17 +32,17 @@ Arg as_operand(hlo::Builder& b, const Arg& a) {
   if (auto* d = std::get_if<Dims>(&a); d && !d->empty()) {  // Scalar[] of integers
     Values vs;
     for (int64_t i : *d) vs.push_back(hlo::constant(b, DType::s64, i));
-    return vs;
+    return WrappedList{vs};
   }
   if (auto* d = std::get_if<std::vector<double>>(&a)) {
     Values vs;
     for (double x : *d) vs.push_back(hlo::constant(b, DType::f64, x));
-    return vs;
+    return WrappedList{vs};
   }
   if (auto* d = std::get_if<std::vector<Number>>(&a)) {
     Values vs;
     for (const Number& n : *d) vs.push_back(std::get<Wrapped>(as_operand(b, n)).value);
-    return vs;
+    return WrappedList{vs};
   }
   return a;
 }

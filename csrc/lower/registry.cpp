@@ -28,7 +28,7 @@ Arg each_operand(const Arg& a, const std::function<Value(Value)>& f) {
 
 const char* kind_name(const Arg& a) {
   constexpr const char* names[] = {"None", "tensor", "number operand", "list of tensors", "number", "list of integers", "list of floats",
-                                   "list of bools", "string", "dtype", "list of numbers"};
+                                   "list of bools", "string", "dtype", "list of numbers", "list of number operands"};
   return names[a.index()];
 }
 
@@ -129,6 +129,7 @@ void Registry::foreach_(std::string list_name, std::string_view name) {
       for (size_t k = 0; k < args.size() && k < num_params; ++k) {
         const Arg& a = args[k];
         if (auto* v = std::get_if<Values>(&a)) each.push_back(v->at(i));
+        else if (auto* weak = std::get_if<WrappedList>(&a)) each.push_back(Wrapped{weak->values.at(i)});
         else if (auto* numbers = std::get_if<std::vector<Number>>(&a)) each.push_back(numbers->at(i));
         else each.push_back(a);
       }
