@@ -4,11 +4,12 @@
 // The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
+  X(matmul) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
   X(pointwise_compare) \
   X(pointwise_math) \
-  /* end of the list */
+  X(softmax)
 
 namespace torch_tpu::lower {
 
