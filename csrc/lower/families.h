@@ -4,7 +4,9 @@
 // The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
+  X(attention) \
   X(matmul) \
+  X(norm) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
   X(pointwise_compare) \
