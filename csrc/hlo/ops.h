@@ -136,7 +136,7 @@ Value operator>=(Value a, double b);
 Value operator&(Value a, Value b);
 Value operator|(Value a, Value b);
 Value operator^(Value a, Value b);
-Value operator!(Value p);
+Value operator~(Value p);              // not_; there is no operator!, so that `if (!v)` asks whether v is null
 Value is_nan(Value x);                // pred; integers give false
 Value is_inf(Value x);
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "hlo/attribute.h"
+#include "hlo/ops.h"
+
+namespace torch_tpu::hlo {
+namespace {
+
+Value reduce_by(std::string_view op, Value x, Value init, const Dims& dims, Keep keep, Value (*combine)(Value, Value)) {
+  const Dims d = wrap_dims(op, dims, x);
+  if (d.empty()) return x;
+  Value y = reduce({x}, {init}, d, [combine](const Values& a, const Values& b) { return Values{combine(a[0], b[0])}; })[0];
+  if (keep == drop_dims) return y;
+  Dims kept = x.dims();
+  for (int64_t i : d) kept[i] = 1;
+  return reshape(y, kept);
+}
+
+void require_pred(std::string_view op, Value x) {
+  if (x.dtype() != DType::pred) fail(op, {x}, "pred is needed");
+}
+
+}  // namespace
+
+Values reduce(const Values& xs, const Values& inits, const Dims& dims, const Combine& combine) {
+  if (xs.empty() || xs.size() != inits.size()) throw Error("reduce: as many arrays as initial values are needed");
+  const Dims d = wrap_dims("reduce", dims, xs.front());
+  std::vector<Type> results, scalars;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].dims() != xs[0].dims()) fail("reduce", xs, "shapes differ");
+    require_same_dtype("reduce", {xs[i], inits[i]});
+    require_scalar("reduce", inits[i]);
+    scalars.push_back({xs[i].dtype(), {}});
+    Dims rest;
+    for (int64_t j = 0; j < xs[i].rank(); ++j) {
+      if (std::find(d.begin(), d.end(), j) == d.end()) rest.push_back(xs[i].dims()[j]);
+    }
+    results.push_back({xs[i].dtype(), rest});
+  }
+  if (d.empty()) return xs;
+  Values operands = xs;
+  operands.insert(operands.end(), inits.begin(), inits.end());
+  Dims sorted = d;
+  std::sort(sorted.begin(), sorted.end());
+  return xs[0].builder().emit("stablehlo.reduce", operands, "dimensions = " + i64_array(sorted), results,
+                              {combine_region("reduce", xs[0].builder(), scalars, combine)});
+}
+
+Value sum(Value x, const Dims& dims, Keep keep) {
+  return reduce_by("sum", x, constant(x.builder(), x.dtype(), 0), dims, keep, add);
+}
+
+Value prod(Value x, const Dims& dims, Keep keep) {
+  return reduce_by("prod", x, constant(x.builder(), x.dtype(), 1), dims, keep, multiply);
+}
+
+Value max(Value x, const Dims& dims, Keep keep) {
+  return reduce_by("max", x, lowest(x.builder(), x.dtype()), dims, keep, maximum);
+}
+
+Value min(Value x, const Dims& dims, Keep keep) {
+  return reduce_by("min", x, highest(x.builder(), x.dtype()), dims, keep, minimum);
+}
+
+Value any(Value x, const Dims& dims, Keep keep) {
+  require_pred("any", x);
+  return reduce_by("any", x, constant(x.builder(), DType::pred, false), dims, keep, or_);
+}
+
+Value all(Value x, const Dims& dims, Keep keep) {
+  require_pred("all", x);
+  return reduce_by("all", x, constant(x.builder(), DType::pred, true), dims, keep, and_);
+}
+
+Values sort(const Values& xs, int64_t dim, bool is_stable, const Less& less) {
+  if (xs.empty()) throw Error("sort: no operands");
+  Builder& b = xs[0].builder();
+  std::vector<Type> results, pairs;
+  for (const Value& x : xs) {
+    if (x.dims() != xs[0].dims()) fail("sort", xs, "shapes differ");
+    results.push_back(x.type());
+    pairs.insert(pairs.end(), 2, Type{x.dtype(), {}});
+  }
+  if (xs[0].rank() == 0) return xs;
+  const int64_t d = wrap_dim("sort", dim, xs[0]);
+  const std::string body = b.region(pairs, [&](const Values& args) {
+    Values left, right;
+    for (size_t i = 0; i < args.size(); i += 2) {
+      left.push_back(args[i]);
+      right.push_back(args[i + 1]);
+    }
+    Value p = less(left, right);
+    if (p.type() != Type{DType::pred, {}}) fail("sort", {p}, "the comparator must give a rank-0 pred");
+    return Values{p};
+  });
+  return b.emit("stablehlo.sort", xs,
+                "dimension = " + std::to_string(d) + " : i64, is_stable = " + (is_stable ? "true" : "false"), results,
+                {body});
+}
+
+}  // namespace torch_tpu::hlo
