@@ -63,7 +63,7 @@ void register_pointwise_compare(Registry& r) {
   predicate("isnan", either_part<hlo::is_nan>);
   predicate("isinf", either_part<hlo::is_inf>);
   predicate("isfinite", [](Value x) { return is_finite(real(x)) & is_finite(imag(x)); });
-  predicate("isposinf", [](Value x) { return is_inf(x) & !sign_bit(x); });
+  predicate("isposinf", [](Value x) { return is_inf(x) & ~sign_bit(x); });
   predicate("isneginf", [](Value x) { return is_inf(x) & sign_bit(x); });
   predicate("signbit", sign_bit);
 
