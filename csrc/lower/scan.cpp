@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/scan.h"
+
+#include "lower/dims.h"
+#include "lower/families.h"
+#include "lower/maths.h"
+#include "lower/registry.h"
+#include "lower/require.h"
+
+namespace torch_tpu::lower {
+namespace {
+
+using hlo::Combine;
+
+constexpr int64_t kBlock = 64;
+
+Values slices(const Values& xs, int64_t dim, int64_t start, int64_t limit) {
+  Values out;
+  for (Value x : xs) out.push_back(slice_in_dim(x, dim, start, limit));
+  return out;
+}
+
+// Each of `first` followed by the same of `second` along `dim`.
+Values joined(const Values& first, const Values& second, int64_t dim) {
+  Values out;
+  for (size_t i = 0; i < first.size(); ++i) out.push_back(hlo::concatenate({first[i], second[i]}, dim));
+  return out;
+}
+
+// log2(n) steps over whole rows: after step s each element holds the combination of the 2^s elements that end at it.
+Values scan_by_doubling(Values xs, int64_t dim, const Combine& combine) {
+  const int64_t n = xs[0].dim(dim);
+  for (int64_t shift = 1; shift < n; shift *= 2) {
+    xs = joined(slices(xs, dim, 0, shift), combine(slices(xs, dim, 0, n - shift), slices(xs, dim, shift, n)), dim);
+  }
+  return xs;
+}
+
+}  // namespace
+
+// Long rows are cut into blocks: doubling within each (6 passes over the data whatever n is), the same on the blocks' totals, and
+// each block but the first continues from the total before it. What pads the last block is never read.
+Values associative_scan(const Values& xs, int64_t dim, const Combine& combine) {
+  const int64_t n = xs[0].dim(dim);
+  if (xs[0].numel() == 0) return xs;
+  if (n <= kBlock) return scan_by_doubling(xs, dim, combine);
+
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  Values blocked;
+  for (Value x : xs) {
+    Dims none(x.rank(), 0), high(x.rank(), 0), dims = x.dims();
+    high[dim] = blocks * kBlock - n;
+    dims[dim] = kBlock;
+    dims.insert(dims.begin() + dim, blocks);
+    blocked.push_back(reshape(hlo::pad(x, hlo::constant(x.builder(), x.dtype(), 0), none, high, none), dims));
+  }
+  blocked = scan_by_doubling(blocked, dim + 1, combine);
+  Values totals = associative_scan(slices(slices(blocked, dim, 0, blocks - 1), dim + 1, kBlock - 1, kBlock), dim, combine);
+  Values rest = slices(blocked, dim, 1, blocks);
+  for (size_t i = 0; i < totals.size(); ++i) totals[i] = hlo::broadcast_to(totals[i], rest[i].dims());
+  blocked = joined(slices(blocked, dim, 0, 1), combine(totals, rest), dim);
+
+  Values out;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    Dims dims = xs[i].dims();
+    dims[dim] = blocks * kBlock;
+    out.push_back(slice_in_dim(reshape(blocked[i], dims), dim, 0, n));
+  }
+  return out;
+}
+
+Value cumulative_sum(Value x, int64_t dim) {
+  return associative_scan({x}, dim, [](const Values& l, const Values& r) { return Values{add(l[0], r[0])}; })[0];
+}
+Value cumulative_max(Value x, int64_t dim) {
+  return associative_scan({x}, dim, [](const Values& l, const Values& r) { return Values{hlo::maximum(l[0], r[0])}; })[0];
+}
+
+namespace {
+
+// bool and integers in int64, unless `dtype` says otherwise.
+DType scan_type(Value x, std::optional<DType> dtype) {
+  if (dtype) return *dtype;
+  return hlo::is_integral(x.dtype()) || x.dtype() == DType::pred ? DType::s64 : x.dtype();
+}
+
+using Prefix = std::function<Value(Value, int64_t)>;
+
+// x scanned along `dim` in f32 for 16-bit floats, rounded once at the end. Rank 0: x itself.
+Value scanned(Value x, int64_t dim, DType out, const Prefix& prefix) {
+  dim = wrap(dim, x.rank());
+  Value z = convert(x, out);
+  if (x.rank() == 0) return z;
+  return convert(prefix(convert(z, hlo::accumulate_type(out)), dim), out);
+}
+
+// out_i = self_0 + .. + self_i along `dim`, in `dtype` (default: self's, int64 for bool and integers).
+// Sums are taken as a tree: floating results differ from CPU's by rounding, and a pair that overflows only together does so here.
+Value cumsum(Value self, int64_t dim, std::optional<DType> dtype) {
+  return scanned(self, dim, scan_type(self, dtype), cumulative_sum);
+}
+
+// out_i = self_0 * .. * self_i along `dim`; dtypes and rounding as cumsum.
+Value cumprod(Value self, int64_t dim, std::optional<DType> dtype) {
+  return scanned(self, dim, scan_type(self, dtype), [](Value x, int64_t d) {
+    return associative_scan({x}, d, [](const Values& l, const Values& r) { return Values{multiply(l[0], r[0])}; })[0];
+  });
+}
+
+// (best so far, where it was first reached last): of equal values the later index; a NaN wins over all, a later one over it.
+std::pair<Value, Value> cumulative_best(Value self, int64_t dim, hlo::Compare no_worse) {
+  dim = wrap(dim, self.rank());
+  hlo::Builder& b = self.builder();
+  if (self.rank() == 0) return {self, hlo::constant(b, DType::s64, 0)};
+  const DType t = self.dim(dim) > INT32_MAX ? DType::s64 : DType::s32;
+  Value x = self.dtype() == DType::pred ? convert(self, DType::u8) : self;
+  Values out = associative_scan({x, hlo::iota(b, {t, self.dims()}, dim)}, dim, [&](const Values& l, const Values& r) {
+    Value later = or_(is_nan(r[0]), and_(not_(is_nan(l[0])), compare(r[0], l[0], no_worse)));
+    return Values{select(later, r[0], l[0]), select(later, r[1], l[1])};
+  });
+  return {convert(out[0], self.dtype()), convert(out[1], DType::s64)};
+}
+std::pair<Value, Value> cummax(Value self, int64_t dim) { return cumulative_best(self, dim, hlo::Compare::ge); }
+std::pair<Value, Value> cummin(Value self, int64_t dim) { return cumulative_best(self, dim, hlo::Compare::le); }
+
+// out_i = log(exp(self_0) + .. + exp(self_i)) along `dim`. Floating. -inf counts nothing, +inf and NaN stay.
+Value logcumsumexp(Value self, int64_t dim) {
+  require_floating("logcumsumexp_out_cpu", self);
+  return scanned(self, dim, self.dtype(), [](Value x, int64_t d) {
+    return associative_scan({x}, d, [](const Values& l, const Values& r) {
+      Value high = hlo::maximum(l[0], r[0]), low = hlo::minimum(l[0], r[0]);
+      // Where both are the same infinity low - high is NaN; the answer is that infinity.
+      Value sum = high + log_plus_one(hlo::exp(low - high));
+      return Values{select(is_inf(high), high, sum)};
+    })[0];
+  });
+}
+
+}  // namespace
+
+void register_scan(Registry& r) {
+  r.add("aten::cumsum", cumsum);
+  r.add("aten::cumprod", cumprod);
+  r.add("aten::cummax", cummax);
+  r.add("aten::cummin", cummin);
+  r.add("aten::logcumsumexp", logcumsumexp);
+  r.alias("aten::_logcumsumexp", "aten::logcumsumexp");
+}
+
+}  // namespace torch_tpu::lower
