@@ -5,13 +5,17 @@
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
   X(attention) \
+  X(index) \
   X(matmul) \
   X(norm) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
   X(pointwise_compare) \
   X(pointwise_math) \
-  X(softmax)
+  X(scan) \
+  X(scatter) \
+  X(softmax) \
+  X(sort)
 
 namespace torch_tpu::lower {
 
