@@ -18,6 +18,12 @@ DType bits_type(DType t) {
 
 }  // namespace
 
+Value cast(Value x, DType t) {
+  const bool inexact = hlo::is_floating(x.dtype()) || hlo::is_complex(x.dtype());
+  const bool narrow = hlo::is_integral(t) && hlo::itemsize(t) < 4;
+  return convert(inexact && narrow ? convert(x, DType::s32) : x, t);
+}
+
 Value sign_bit(Value x) {
   if (hlo::is_floating(x.dtype())) return bitcast_convert(x, bits_type(x.dtype())) < 0;
   if (hlo::is_signed_integral(x.dtype())) return x < 0;

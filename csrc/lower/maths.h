@@ -16,6 +16,10 @@ inline Value maximum(Value x, double v) { return hlo::maximum(x, scalar(x, v)); 
 inline Value minimum(Value x, double v) { return hlo::minimum(x, scalar(x, v)); }
 inline Value square(Value x) { return x * x; }
 
+// x as dtype t with C++'s conversions: hlo::convert, but a floating x that a narrow integer type cannot hold wraps around
+// (-1.0 as uint8 is 255, as on CPU) where XLA saturates.
+Value cast(Value x, DType t);
+
 // The sign bit: true for -0.0 and negative NaNs too. Unsigned integers and pred: false.
 Value sign_bit(Value x);
 // |magnitude| with the sign bit of `sign`.
