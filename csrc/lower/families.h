@@ -5,6 +5,7 @@
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
   X(attention) \
+  X(factory) \
   X(index) \
   X(matmul) \
   X(norm) \
@@ -14,8 +15,10 @@
   X(pointwise_math) \
   X(scan) \
   X(scatter) \
+  X(shape) \
   X(softmax) \
-  X(sort)
+  X(sort) \
+  /* end of the list */
 
 namespace torch_tpu::lower {
 
