@@ -5,8 +5,11 @@
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
   X(attention) \
+  X(conv) \
+  X(embedding) \
   X(factory) \
   X(index) \
+  X(loss) \
   X(matmul) \
   X(norm) \
   X(pointwise_arithmetic) \
