@@ -4,6 +4,7 @@
 // The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
+  X(--) \
   X(attention) \
   X(conv) \
   X(embedding) \
@@ -16,6 +17,8 @@
   X(pointwise_bitwise) \
   X(pointwise_compare) \
   X(pointwise_math) \
+  X(random) \
+  X(sampling) \
   X(scan) \
   X(scatter) \
   X(shape) \

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/dims.h"
+#include "lower/families.h"
+#include "lower/maths.h"
+#include "lower/random.h"
+#include "lower/registry.h"
+#include "lower/require.h"
+#include "lower/scan.h"
+#include "lower/sort.h"
+
+// Draws whose result is an index or a count: multinomial, randperm, poisson.
+namespace torch_tpu::lower {
+namespace {
+
+using hlo::Compare;
+
+// The first place of the greatest element of each row of x [r, m]: s32 [r, 1].
+Value argmax_rows(Value x) {
+  const int64_t m = x.dim(1);
+  Value best = hlo::max(x, {1}, hlo::keep_dims);
+  Value i = hlo::iota(x.builder(), {DType::s32, x.dims()}, 1);
+  i = select(compare(x, hlo::broadcast_to(best, x.dims()), Compare::eq), i, scalar(i, static_cast<double>(m - 1)));
+  return hlo::min(i, {1}, hlo::keep_dims);
+}
+
+// num_samples indices of each row, index j with probability self[j] / sum_j self[j]: s64 [num_samples] or [r, num_samples].
+//   self  [m] or [r, m], floating, non-negative, each row with a positive sum
+// Without replacement: an exponential race, the least E_j / self_j first, which draws each next index from those left.
+// With it: the place of a uniform number among the running sums. Either way an index of probability 0 is not drawn.
+Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacement, Ignored) {
+  require_floating("multinomial", self);
+  const int64_t m = self.dim(-1), rows = self.rank() == 1 ? 1 : self.dim(0);
+  Dims out{rows, num_samples};
+  if (self.rank() == 1) out = {num_samples};
+  if (rows == 0 || num_samples == 0 || m == 0) return hlo::full(ctx.builder, {DType::s64, out}, 0);
+  const DType c = random_type(self.dtype());
+  Value p = reshape(convert(self, c), {rows, m});
+
+  Value valid = and_(is_finite(p), compare(p, hlo::zeros_like(p), Compare::ge));
+  ctx.builder.check(not_(hlo::all(valid, {0, 1})), "probability tensor contains either `inf`, `nan` or element < 0");
+  Value positive = compare(p, hlo::zeros_like(p), Compare::gt);
+  Value support = sum(convert(positive, DType::s32), {1});
+  ctx.builder.check(hlo::any(compare(support, scalar(support, 0), Compare::eq), {0}),
+                    "invalid multinomial distribution (sum of probabilities <= 0)");
+
+  if (!replacement || num_samples == 1) {
+    if (!replacement) {
+      ctx.builder.check(hlo::any(compare(support, scalar(support, static_cast<double>(num_samples)), Compare::lt), {0}),
+                        "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
+    }
+    Value race = p / -hlo::log(random_open_unit(ctx, c, {rows, m}));
+    Value drawn;
+    if (num_samples == 1) {
+      drawn = argmax_rows(race);
+    } else if (c == DType::f32) {
+      drawn = hlo::top_k(race, num_samples).second;
+    } else {
+      drawn = slice_in_dim(sorted(race, 1, true).second, 1, 0, num_samples);
+    }
+    return reshape(convert(drawn, DType::s64), out);
+  }
+
+  Value sums = cumulative_sum(p, 1);
+  Value total = slice_in_dim(sums, 1, m - 1, m);
+  Value u = random_unit(ctx, c, {rows, num_samples}) * hlo::broadcast_to(total, {rows, num_samples});
+  Value place = search(sums, u, true);
+  Value i = hlo::iota(ctx.builder, {place.dtype(), {rows, m}}, 1);
+  Value last = hlo::max(select(positive, i, hlo::zeros_like(i)), {1}, hlo::keep_dims);  // u may round up to the total
+  return reshape(convert(hlo::minimum(place, hlo::broadcast_to(last, place.dims())), DType::s64), out);
+}
+
+// 0 .. n-1 in random order: sorted by 64-bit random keys.
+Value randperm_of(Context& ctx, int64_t n, std::optional<DType> dtype) {
+  const DType t = n > INT32_MAX ? DType::s64 : DType::s32;
+  Value i = hlo::iota(ctx.builder, {t, {n}}, 0);
+  if (n > 1) {
+    Value key = random_bits(ctx, DType::u64, {n});
+    i = hlo::sort({key, i}, 0, false, [](const Values& l, const Values& r) { return compare(l[0], r[0], Compare::lt); })[1];
+  }
+  return convert(i, dtype.value_or(DType::s64));
+}
+Value randperm(Context& ctx, int64_t n, std::optional<DType> dtype, Ignored, Ignored, Ignored) { return randperm_of(ctx, n, dtype); }
+Value randperm_generator(Context& ctx, int64_t n, Ignored, std::optional<DType> dtype, Ignored, Ignored, Ignored) {
+  return randperm_of(ctx, n, dtype);
+}
+
+// A stream of its own for a loop that draws an unknown number of times: a fresh 128-bit state from the generator.
+Value fresh_state(Context& ctx) { return random_bits(ctx, DType::u64, {2}); }
+
+// One f32 array in (0, 1) from `state`, which is advanced.
+Value next_unit(Value& state, const Dims& dims) {
+  auto [next, bits] = hlo::rng_bit_generator(state, {DType::u32, dims});
+  state = next;
+  Value nine = hlo::broadcast_to(hlo::constant(bits.builder(), DType::u32, 9), dims);
+  Value k = shift_right_logical(bits, nine);
+  return convert(k + k + hlo::constant(bits.builder(), DType::u32, 1), DType::f32) * 0x1p-24;
+}
+
+Value none_left(Value done) { return not_(hlo::all(done, all_dims(done))); }
+
+// Knuth's method for small rates: the number of uniform factors whose product stays above exp(-rate).
+Value poisson_by_product(Value state, Value rate) {
+  Value zero = hlo::zeros_like(rate);
+  auto out = hlo::while_({state, zero, zero},
+      [&](const Values& v) { return hlo::any(compare(v[2], -rate, Compare::gt), all_dims(rate)); },
+      [&](const Values& v) {
+        Value s = v[0];
+        Value log_product = v[2] + hlo::log(next_unit(s, rate.dims()));
+        Value count = v[1] + convert(compare(log_product, -rate, Compare::gt), DType::f32);
+        return Values{s, count, log_product};
+      });
+  return out[1];
+}
+
+// Hoermann's transformed rejection (PTRS, 1993) for rates of at least 10.
+Value poisson_by_rejection(Value state, Value rate) {
+  Value b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
+  Value inv_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2.0), log_rate = hlo::log(rate);
+  Value zero = hlo::zeros_like(rate);
+  Value undone = compare(zero, zero, Compare::ne);
+  auto out = hlo::while_({state, zero, undone},
+      [&](const Values& v) { return none_left(v[2]); },
+      [&](const Values& carried) {
+        Value s = carried[0];
+        Value u = next_unit(s, rate.dims()) - 0.5, v = next_unit(s, rate.dims());
+        Value us = 0.5 - hlo::abs(u);
+        Value k = hlo::floor((2.0 * a / us + b) * u + rate + 0.43);
+        Value quick = and_(us >= 0.07, compare(v, v_r, Compare::le));
+        Value outside = or_(k < 0.0, and_(us < 0.013, compare(v, us, Compare::gt)));
+        Value exact = compare(hlo::log(v * inv_alpha / (a / (us * us) + b)), k * log_rate - rate - hlo::lgamma(k + 1.0), Compare::le);
+        Value accept = and_(not_(carried[2]), or_(quick, and_(not_(outside), exact)));
+        return Values{s, select(accept, k, carried[1]), or_(carried[2], accept)};
+      });
+  return out[1];
+}
+
+// Poisson counts with rate self[i], in self's dtype (floating).
+Value poisson(Context& ctx, Value self, Ignored) {
+  require_floating("poisson_cpu", self);
+  if (self.numel() == 0) return self;
+  Value rate = convert(self, DType::f32);
+  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)), "invalid Poisson rate, expected rate to be non-negative");
+  Value small = rate < 10.0;
+  Value some = fresh_state(ctx), other = fresh_state(ctx);
+  Value few = poisson_by_product(some, select(small, maximum(rate, 0.0), scalar(rate, 0)));
+  Value many = poisson_by_rejection(other, select(small, scalar(rate, 10), rate));
+  return convert(select(small, few, many), self.dtype());
+}
+
+}  // namespace
+
+void register_sampling(Registry& r) {
+  r.add_random("aten::multinomial", multinomial);
+  r.add_random("aten::randperm", randperm);
+  r.add_random("aten::randperm.generator", randperm_generator);
+  r.add_random("aten::poisson", poisson);
+}
+
+}  // namespace torch_tpu::lower
