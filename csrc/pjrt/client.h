@@ -102,9 +102,10 @@ struct MemoryStats { int64_t argument_bytes, output_bytes, alias_bytes, temp_byt
 
 struct CompileOptions {
   int num_replicas = 1, num_partitions = 1;
-  bool portable = true;                // not tied to a device: `execute_device` picks it at launch
-  std::vector<int64_t> device_ids;     // assignment, one per partition; empty: the plugin's default
-  Options overrides;                   // XLA debug options (env_option_overrides)
+  bool portable = true;                // not tied to a device: `execute_device` picks it at launch. Only for one device
+                                       // and without device_ids; otherwise ignored
+  std::vector<int64_t> device_ids = {};  // assignment, partitions of replica 0 first; empty: the plugin's default
+  Options overrides = {};              // XLA debug options (env_option_overrides)
   std::string serialize() const;       // CompileOptionsProto, encoded by hand
 };
 
@@ -121,9 +122,11 @@ class LoadedExecutable {
   // Launches on `device` and returns at once. `inputs` are borrowed, except those donated: an input that the program
   // aliases to an output is consumed (its handle must still be destroyed) unless listed in `non_donatable`.
   // `outputs` has room for num_outputs() handles, owned by the caller afterwards.
+  // A program for several devices is launched once on each, from different threads, with one `launch_id` for all that
+  // meet in its collectives (new each time, not 0).
   // The hot path: allocates nothing. `inputs` is not const because the C API's matrix is not.
   void execute(PJRT_Device* device, PJRT_Buffer** inputs, size_t num_inputs, const int64_t* non_donatable,
-               size_t num_non_donatable, PJRT_Buffer** outputs) const;
+               size_t num_non_donatable, PJRT_Buffer** outputs, int launch_id = 0) const;
   size_t num_outputs() const { return num_outputs_; }
   std::string serialize() const;
   MemoryStats memory_stats() const;

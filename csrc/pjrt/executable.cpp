@@ -87,10 +87,12 @@ LoadedExecutable::~LoadedExecutable() {
 }
 
 void LoadedExecutable::execute(PJRT_Device* device, PJRT_Buffer** inputs, size_t num_inputs,
-                               const int64_t* non_donatable, size_t num_non_donatable, PJRT_Buffer** outputs) const {
+                               const int64_t* non_donatable, size_t num_non_donatable, PJRT_Buffer** outputs,
+                               int launch_id) const {
   Args<PJRT_ExecuteOptions> options;
   options->non_donatable_input_indices = non_donatable;
   options->num_non_donatable_input_indices = num_non_donatable;
+  options->launch_id = launch_id;
   PJRT_Buffer* const* argument_list = inputs;
   Args<PJRT_LoadedExecutable_Execute_Args> args;
   args->executable = executable_;

@@ -59,8 +59,10 @@ std::string Topology::device_kind() const {
 
 Topology::Compiled Topology::compile(const std::string& stablehlo, CompileOptions options, bool serialize) const {
   const PJRT_Api* api = plugin_.api();
-  if (options.device_ids.empty()) {
-    const size_t needed = static_cast<size_t>(options.num_replicas) * options.num_partitions;
+  // libtpu takes a program for one device with or without an assignment, portable or not; one for several needs to know
+  // which, as there is no client whose default it could use.
+  const size_t needed = static_cast<size_t>(options.num_replicas) * options.num_partitions;
+  if (options.device_ids.empty() && needed > 1) {
     options.device_ids = device_ids();
     if (needed > options.device_ids.size()) {
       throw Error(Code::invalid_argument, "compile: the program is for " + std::to_string(needed) +
