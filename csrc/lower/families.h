@@ -4,7 +4,6 @@
 // The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
-  X(--) \
   X(attention) \
   X(conv) \
   X(embedding) \
