@@ -33,6 +33,12 @@ Value read(Value base, const View& v, const Plan& p, const hlo::Values& starts) 
   require_operands(p, starts);
   if (p.kind == Plan::Kind::whole) return base;
   if (v.numel() == 0) return hlo::full(base.builder(), {v.dtype, v.sizes}, 0);
+  if (v.dtype == DType::pred && base.dtype() != DType::pred) {  // converts the view, not the base
+    View bytes = v;
+    bytes.dtype = DType::u8;
+    const Value y = read(base, bytes, p, starts);
+    return y != zeros_like(y);
+  }
   const Value x = reinterpret(base, v.dtype);
   return p.kind == Plan::Kind::chain ? read_chain(x, v, p, starts) : read_gather(x, v, starts[0]);
 }

@@ -79,6 +79,12 @@ Value write(Value base, const View& v, const Plan& p, const hlo::Values& starts,
   require_operands(p, starts);
   if (p.kind == Plan::Kind::whole) return data;
   if (v.numel() == 0) return base;
+  if (v.dtype == DType::pred && base.dtype() != DType::pred) {
+    // A base of preds would turn the bytes beside the view into 0 and 1.
+    View bytes = v;
+    bytes.dtype = DType::u8;
+    return write(base, bytes, p, starts, convert(data, DType::u8));
+  }
   const Dims distinct = distinct_sizes(v);
   if (distinct != v.sizes)
     data = slice(data, Dims(distinct.size(), 0), distinct, Dims(distinct.size(), 1));
