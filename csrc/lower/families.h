@@ -17,6 +17,7 @@
   X(pointwise_compare) \
   X(pointwise_math) \
   X(random) \
+  X(reduce) \
   X(sampling) \
   X(scan) \
   X(scatter) \
