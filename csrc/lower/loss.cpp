@@ -104,7 +104,7 @@ Value binary_cross_entropy(Context& ctx, Value x, Value target, std::optional<Va
   require_floating("binary_cross_entropy", x);
   Value a = widen(x), y = convert(target, a.dtype());
   Value inside = (a >= 0) & (a <= 1);
-  ctx.builder.check(hlo::any(!inside, all_dims(inside)), "all elements of input should be between 0 and 1");
+  ctx.builder.check(hlo::any(~inside, all_dims(inside)), "all elements of input should be between 0 and 1");
   Value loss = (y - 1.0) * maximum(hlo::log_plus_one(-a), -100) - y * maximum(log(a), -100);
   return convert(reduce(weighted(loss, weight), reduction), x.dtype());
 }
@@ -218,7 +218,7 @@ Margins margins(Context& ctx, Value x, Value target, Value margin, const std::op
   Value at = sum(select(own, x, hlo::zeros_like(x)), {1}, hlo::keep_dims);
   Value z = convert(margin, x.dtype()) - at + x;
   Value w = weight ? reshape(hlo::take(convert(*weight, x.dtype()), t), t.dims()) : Value();
-  return {z, (z > 0) & !own, own, w};
+  return {z, (z > 0) & ~own, own, w};
 }
 
 void require_power(int64_t p) {
@@ -282,7 +282,7 @@ Listed listed(Value x, Value target) {
   Value wide = hlo::broadcast_to(hlo::unsqueeze(x, 1), {n, c, c});
   Value at = sum(select(match, wide, hlo::zeros_like(wide)), {2}, hlo::keep_dims);
   Value hinge = 1.0 - at + wide;
-  Value active = hlo::unsqueeze(valid, 2) & !hlo::unsqueeze(is_target, 1) & (hinge > 0);
+  Value active = hlo::unsqueeze(valid, 2) & ~hlo::unsqueeze(is_target, 1) & (hinge > 0);
   return {x, index, valid, is_target, hinge, active};
 }
 
