@@ -5,12 +5,14 @@
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
   X(attention) \
+  X(avg_pool) \
   X(conv) \
   X(embedding) \
   X(factory) \
   X(index) \
   X(loss) \
   X(matmul) \
+  X(max_pool) \
   X(norm) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
