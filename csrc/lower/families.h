@@ -14,6 +14,7 @@
   X(matmul) \
   X(max_pool) \
   X(norm) \
+  X(optim) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
   X(pointwise_compare) \
@@ -26,6 +27,7 @@
   X(shape) \
   X(softmax) \
   X(sort) \
+  X(foreach) \
   /* end of the list */
 
 namespace torch_tpu::lower {
