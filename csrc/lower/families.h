@@ -4,11 +4,14 @@
 // The list of lowering families: add `X(family) \` here, the source to CMakeLists.txt, and define
 // `void register_family(Registry&)` in family.cpp. One line a family, alphabetical, only families that exist.
 #define TORCH_TPU_FAMILIES(X) \
+  X(activation) \
   X(attention) \
   X(avg_pool) \
+  X(complex) \
   X(conv) \
   X(embedding) \
   X(factory) \
+  X(foreach) \
   X(index) \
   X(loss) \
   X(matmul) \
@@ -27,7 +30,6 @@
   X(shape) \
   X(softmax) \
   X(sort) \
-  X(foreach) \
   /* end of the list */
 
 namespace torch_tpu::lower {

@@ -35,6 +35,12 @@ Value copysign(Value magnitude, Value sign) {
   return select(sign_bit(sign), -m, m);
 }
 
+Value signum(Value x) {
+  if (x.dtype() == DType::pred) return x;
+  if (!hlo::is_floating(x.dtype())) return hlo::sign(x);
+  return convert(x > 0, x.dtype()) - convert(x < 0, x.dtype());
+}
+
 Value trunc(Value x) {
   if (!hlo::is_floating(x.dtype())) return x;
   return select(sign_bit(x), ceil(x), floor(x));

@@ -24,6 +24,8 @@ Value cast(Value x, DType t);
 Value sign_bit(Value x);
 // |magnitude| with the sign bit of `sign`.
 Value copysign(Value magnitude, Value sign);
+// -1, 0 or 1 in x's dtype; NaN and -0.0 give 0, as on CPU. Real x or pred.
+Value signum(Value x);
 // Rounds toward zero; integers unchanged.
 Value trunc(Value x);
 // x == m * 2^e with 0.5 <= |m| < 1, e an s32; zeros, infinities and NaNs are their own m with e = 0. f32 and f64.

@@ -133,13 +133,6 @@ Value absolute(Value x) {
   return hlo::is_unsigned(x.dtype()) ? x : abs(x);
 }
 
-// -1, 0 or 1; NaN and -0.0 give 0.
-Value sign(Value x) {
-  if (is_bool(x)) return x;
-  if (!hlo::is_floating(x.dtype())) return hlo::sign(x);
-  return convert(x > 0, x.dtype()) - convert(x < 0, x.dtype());
-}
-
 // A rounding by `f`; integers are whole already.
 template <Value (*f)(Value)>
 Value rounded(Value x) {
@@ -244,7 +237,7 @@ void register_pointwise_arithmetic(Registry& r) {
 
   r.pointwise("aten::abs", to_real, 1, absolute);
   r.pointwise("aten::neg", arithmetic, 1, hlo::negate);
-  r.pointwise("aten::sign", arithmetic, 1, sign);
+  r.pointwise("aten::sign", arithmetic, 1, signum);
   r.pointwise("aten::floor", arithmetic, 1, rounded<hlo::floor>);
   r.pointwise("aten::ceil", arithmetic, 1, rounded<hlo::ceil>);
   r.pointwise("aten::round", arithmetic, 1, rounded<hlo::round_nearest_even>);
