@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,9 @@ class Event {
   bool is_ready() const;
   // Blocks until the work before it is done. Throws Error with that work's own message. Any thread may wait.
   void wait() const;
+  // Calls `done` once the work before it is done or has failed: on a thread of the plugin, or here and now. It must neither
+  // throw nor block. Outlives this object.
+  void on_ready(std::function<void()> done) const;
 
  private:
   const PJRT_Api* api_ = nullptr;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <utility>
 
 #include "pjrt/args.h"
@@ -32,6 +33,31 @@ void Event::wait() const {
   Args<PJRT_Event_Await_Args> args;
   args->event = event_;
   check(api_, api_->PJRT_Event_Await(args), "PJRT_Event_Await");
+}
+
+namespace {
+
+struct Waiter {
+  const PJRT_Api* api;
+  std::function<void()> done;
+};
+
+void notify(PJRT_Error* error, void* waiter) {
+  const std::unique_ptr<Waiter> w(static_cast<Waiter*>(waiter));
+  ignore(w->api, error);
+  w->done();
+}
+
+}  // namespace
+
+void Event::on_ready(std::function<void()> done) const {
+  auto waiter = std::make_unique<Waiter>(Waiter{api_, std::move(done)});
+  Args<PJRT_Event_OnReady_Args> args;
+  args->event = event_;
+  args->callback = notify;
+  args->user_arg = waiter.get();
+  check(api_, api_->PJRT_Event_OnReady(args), "PJRT_Event_OnReady");
+  waiter.release();
 }
 
 }  // namespace torch_tpu::pjrt

@@ -78,6 +78,7 @@ class DeviceArray {
   ScalarValue splat_;
   std::atomic<int> references_{0};
   DeviceArray *previous_ = nullptr, *next_ = nullptr;  // the device's list of live arrays
+  bool known_ready_ = false;                           // seen ready by Device::pending; guarded by the device's mutex
 };
 
 // A counted reference to a DeviceArray, or null.

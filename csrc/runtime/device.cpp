@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device.h"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <stdexcept>
 
@@ -10,6 +12,7 @@ namespace {
 std::mutex g_mutex;
 Config g_config;
 std::atomic<bool> g_initialized{false};
+std::atomic<bool> g_forked{false};
 pjrt::Client* g_client = nullptr;
 std::vector<Device*>* g_devices = nullptr;
 
@@ -23,6 +26,13 @@ pjrt::Options client_options(const Config& c) {
   return options;
 }
 
+// The plugin's threads do not exist in a forked child: what waits for one would wait for ever. So the child forgets the client,
+// and the next use reaches the check in Device::client.
+void forget_client_in_child() {
+  g_forked.store(true, std::memory_order_release);
+  g_initialized.store(false, std::memory_order_release);
+}
+
 }  // namespace
 
 void Device::configure(Config config) {
@@ -32,6 +42,7 @@ void Device::configure(Config config) {
 }
 
 Config& Device::config() { return g_config; }
+bool Device::forked() { return g_forked.load(std::memory_order_acquire); }
 bool Device::initialized() { return g_initialized.load(std::memory_order_acquire); }
 int Device::configured_count() { return initialized() ? count() : g_config.num_devices; }
 
@@ -42,6 +53,9 @@ int Device::count() {
 
 pjrt::Client& Device::client() {
   if (g_initialized.load(std::memory_order_acquire)) return *g_client;
+  if (forked()) {
+    throw std::runtime_error("Cannot re-initialize tpu in forked subprocess. To use tpu with multiprocessing, you must use the 'spawn' start method");
+  }
   std::lock_guard lock(g_mutex);
   if (!g_initialized) {
     if (g_config.plugin_path.empty()) throw std::runtime_error("no PJRT plugin was found: pip install xla-cpu-pjrt, or name one in TORCH_TPU_PLATFORM");
@@ -49,6 +63,7 @@ pjrt::Client& Device::client() {
     g_client = pjrt::Client::create(plugin, client_options(g_config)).release();
     g_devices = new std::vector<Device*>();
     for (PJRT_Device* d : g_client->devices()) g_devices->push_back(new Device(static_cast<int>(g_devices->size()), d));
+    pthread_atfork(nullptr, nullptr, forget_client_in_child);
     g_initialized.store(true, std::memory_order_release);
   }
   return *g_client;
@@ -104,6 +119,18 @@ void Device::reset_accumulated() {
 int64_t Device::live_arrays() const {
   std::lock_guard lock(mutex_);
   return memory_.count;
+}
+
+std::vector<pjrt::Event> Device::pending() {
+  std::vector<pjrt::Event> events;
+  std::lock_guard lock(mutex_);
+  for (DeviceArray* a = head_; a; a = a->next_) {
+    if (a->known_ready_ || !a->buffer_) continue;
+    pjrt::Event ready = a->buffer_.ready();
+    a->known_ready_ = ready.is_ready();
+    if (!a->known_ready_) events.push_back(std::move(ready));
+  }
+  return events;
 }
 
 Array Device::newest() {

@@ -33,6 +33,7 @@ class Device {
   static void configure(Config config);     // throws std::logic_error once a device is in use
   static Config& config();
   static bool initialized();                // a client exists
+  static bool forked();                     // one existed in the parent of this process: it cannot be used here
   static int count();                       // creates the client; 0 where that fails
   static int configured_count();            // without creating the client: for fork-safe queries
   static Device& at(int index);             // throws std::out_of_range with the number of devices
@@ -53,6 +54,9 @@ class Device {
   void reset_peak();
   void reset_accumulated();
   int64_t live_arrays() const;
+  // What is still being computed of the live arrays: all of these ready ends the work so far, as far as anybody can see.
+  // One newest array does not tell it: a host transfer is ready while a program launched before it still runs.
+  std::vector<pjrt::Event> pending();
   // The newest array, whose readiness ends the work so far on this in-order device; null if it is gone (then all is done
   // that anybody can see).
   Array newest();

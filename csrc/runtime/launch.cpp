@@ -35,12 +35,12 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
     inputs[i] = operands[operand]->buffer();
     if (!donate[operand]) kept[num_kept++] = static_cast<int64_t>(i);
   }
+  const PJRT_Api* api = Device::client().plugin().api();
   try {
     program.executable.execute(device.pjrt_device(), inputs.get(), num_inputs, kept.get(), num_kept, outputs.get());
   } catch (const pjrt::Error& e) {
     throw pjrt::Error(e.code(), program.name + ": " + e.what());
   }
-  const PJRT_Api* api = Device::client().plugin().api();
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     results.emplace_back(new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
   }
