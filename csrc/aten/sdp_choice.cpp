@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/Context.h>
+#include <ATen/native/DispatchStub.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+
+// scaled_dot_product_attention asks this stub, not the operator _fused_sdp_choice, which backend to take: ours is the
+// overrideable one, unless the user turned it off (torch.nn.attention.sdpa_kernel).
+namespace torch_tpu::aten {
+namespace {
+
+int64_t choose(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, double, bool,
+               std::optional<double>, bool) {
+  const bool ours = at::globalContext().userEnabledOverrideableSDP();
+  return static_cast<int64_t>(ours ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+}  // namespace
+}  // namespace torch_tpu::aten
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &torch_tpu::aten::choose)
+}  // namespace at::native
