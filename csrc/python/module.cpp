@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pybind11/pybind11.h>
+
+#include <c10/util/Exception.h>
+#include <torch/csrc/Exceptions.h>
+
+#include "aten/error.h"
+#include "python/bindings.h"
+
+// torch_tpu._C: what the thin Python over the C++ core calls. Loading it registers the backend with PyTorch; it creates no
+// client and opens no plugin.
+PYBIND11_MODULE(_C, m) {
+  // What our layers throw becomes what an operator would raise: torch.OutOfMemoryError, IndexError, RuntimeError, ...
+  pybind11::register_local_exception_translator([](std::exception_ptr e) {
+    if (!e) return;
+    try {
+      torch_tpu::aten::translate_errors([&] { std::rethrow_exception(e); });
+    } catch (const c10::OutOfMemoryError& error) {
+      PyErr_SetString(THPException_OutOfMemoryError, error.what_without_backtrace());
+    } catch (const c10::NotImplementedError& error) {
+      PyErr_SetString(PyExc_NotImplementedError, error.what_without_backtrace());
+    } catch (const c10::IndexError& error) {
+      PyErr_SetString(PyExc_IndexError, error.what_without_backtrace());
+    } catch (const c10::Error& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
+    }
+  });
+  torch_tpu::python::bind_device(m);
+  torch_tpu::python::bind_stats(m);
+}
