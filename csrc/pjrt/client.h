@@ -176,6 +176,7 @@ class Client {
 // A named set of devices that need not exist ("v6e:1x1"), to compile for ahead of time. Owns its description.
 class Topology {
  public:
+  // libtpu's names: "v5e:1x1", "v6e:2x2", "tpu7x:1x1x1" (one chip, two devices). Throws Error if it knows none of this.
   Topology(const Plugin& plugin, const std::string& name, const Options& options = {});
   ~Topology();
   Topology(const Topology&) = delete;
@@ -189,7 +190,8 @@ class Topology {
     std::map<std::string, double> cost;  // "flops", "bytes accessed", "optimal_seconds", ...
     std::string executable;              // serialized; loads on a machine of this topology with this plugin build
   };
-  // Uses no client and no hardware. Throws Error with the compiler's message.
+  // Uses no client and no hardware. Throws Error with the compiler's message. A program for several devices takes the
+  // first of the topology unless `options.device_ids` names others.
   Compiled compile(const std::string& stablehlo, CompileOptions options, bool serialize = false) const;
 
  private:

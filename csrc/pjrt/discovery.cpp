@@ -124,6 +124,8 @@ Environment environment_defaults(const std::string& platform, const TpuHardware&
   if (tpu.num_chips == 0) {
     environment["TPU_SKIP_MDS_QUERY"] = "1";
     environment["TPU_WORKER_HOSTNAMES"] = "localhost";
+    // Any type keeps libtpu from warning that it found none; programs are compiled for the topology that they name.
+    environment["TPU_ACCELERATOR_TYPE"] = "v6e-1";
     environment["ALLOW_MULTIPLE_LIBTPU_LOAD"] = "true";  // no lock file: there is no chip to fight for
   }
   return environment;

@@ -53,8 +53,13 @@ MemoryStats Executable::memory_stats() const {
 std::map<std::string, double> Executable::cost_analysis() const {
   Args<PJRT_Executable_GetCostAnalysis_Args> args;
   args->executable = executable_;
-  check(api_, api_->PJRT_Executable_GetCostAnalysis(args), "PJRT_Executable_GetCostAnalysis");
   std::map<std::string, double> costs;
+  try {
+    check(api_, api_->PJRT_Executable_GetCostAnalysis(args), "PJRT_Executable_GetCostAnalysis");
+  } catch (const Error& error) {
+    if (error.code() == Code::unimplemented) return costs;
+    throw;
+  }
   for (size_t i = 0; i < args->num_properties; ++i) {
     const PJRT_NamedValue& property = args->properties[i];
     const std::string name(property.name, property.name_size);

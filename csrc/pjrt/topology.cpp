@@ -19,6 +19,8 @@ std::vector<PJRT_DeviceDescription*> descriptions(const PJRT_Api* api, PJRT_Topo
 }  // namespace
 
 Topology::Topology(const Plugin& plugin, const std::string& name, const Options& options) : plugin_(plugin) {
+  // libtpu takes an empty name for some topology of its own.
+  if (name.empty()) throw Error(Code::invalid_argument, "the name of a topology is empty; expected one like v6e:1x1");
   const std::vector<PJRT_NamedValue> values = to_named_values(options);
   Args<PJRT_TopologyDescription_Create_Args> args;
   args->topology_name = name.data();

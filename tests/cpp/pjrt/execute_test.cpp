@@ -5,35 +5,17 @@
 #include <thread>
 
 #include "pjrt/args.h"
+#include "pjrt/device_test.h"
 #include "pjrt/programs.h"
-#include "testing/on_each_plugin.h"
 #include "testing/run.h"
 
 namespace torch_tpu::pjrt {
 namespace {
 
 using test::array;
-using Floats = std::vector<float>;
 
-class Execute : public test::OnEachPlugin {
+class Execute : public DeviceTest {
  protected:
-  Buffer upload(const Floats& values, int device = 0) const {
-    return client().from_host(values.data(), {DType::f32, {static_cast<int64_t>(values.size())}},
-                              client().devices()[device]);
-  }
-  Floats download(const Buffer& buffer) const {
-    Floats values(buffer.type().numel());
-    buffer.to_host(values.data(), buffer.type().nbytes()).wait();
-    return values;
-  }
-  // Runs a program with one result; arguments in `kept` are not donated.
-  Buffer execute(const LoadedExecutable& program, std::vector<PJRT_Buffer*> inputs, int device = 0,
-                 const std::vector<int64_t>& kept = {}, int launch_id = 0) const {
-    PJRT_Buffer* output = nullptr;
-    program.execute(client().devices()[device], inputs.data(), inputs.size(), kept.data(), kept.size(), &output,
-                    launch_id);
-    return Buffer(plugin().api(), output);
-  }
   PJRT_Device* device_of(const Buffer& buffer) const {
     Args<PJRT_Buffer_Device_Args> args;
     args->buffer = buffer.get();
@@ -105,13 +87,7 @@ TEST_P(Execute, refuses_a_wrong_number_of_arguments) {
 }
 
 TEST_P(Execute, sums_across_partitions_launched_from_one_thread_each) {
-  const std::string program = module("%0: tensor<1xf32>", "tensor<1xf32>", R"(    %1 = "stablehlo.all_reduce"(%0) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
-    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %s = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%s) : (tensor<f32>) -> ()
-    }) : (tensor<1xf32>) -> tensor<1xf32>
-    "func.return"(%1) : (tensor<1xf32>) -> ())");
-  const LoadedExecutable executable = client().compile(program, {.num_partitions = 2, .device_ids = {0, 1}});
+  const LoadedExecutable executable = client().compile(all_reduce("tensor<1xf32>", 2), {.num_partitions = 2, .device_ids = {0, 1}});
   const Buffer x[] = {upload({1}, 0), upload({41}, 1)};
   Floats out[2];
   std::vector<std::thread> threads;

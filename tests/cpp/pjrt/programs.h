@@ -33,4 +33,18 @@ inline std::string add_over_x(const std::string& type) {
   return add(type, "{tf.aliasing_output = 0 : i32}, {}");
 }
 
+// The sum of x over `num_partitions` devices, each of which holds one x.
+inline std::string all_reduce(const std::string& type, int num_partitions) {
+  std::string ids;
+  for (int i = 0; i < num_partitions; ++i) ids += (i == 0 ? "" : ", ") + std::to_string(i);
+  return module("%0: " + type, type,
+                "    %1 = \"stablehlo.all_reduce\"(%0) <{replica_groups = dense<[[" + ids + "]]> : tensor<1x" +
+                    std::to_string(num_partitions) +
+                    "xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({\n"
+                    "    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+                    "      %s = \"stablehlo.add\"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
+                    "      \"stablehlo.return\"(%s) : (tensor<f32>) -> ()\n"
+                    "    }) : (" + type + ") -> " + type + "\n    \"func.return\"(%1) : (" + type + ") -> ()");
+}
+
 }  // namespace torch_tpu::pjrt

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "pjrt/discovery.h"
+
 namespace torch_tpu::test {
 
 const std::vector<PluginUnderTest>& cpu_plugins() {
@@ -27,7 +29,8 @@ const pjrt::Client& client(const PluginUnderTest& plugin) {
   std::lock_guard lock(mutex);
   std::unique_ptr<pjrt::Client>& entry = clients[plugin.path];
   if (!entry) {
-    entry = pjrt::Client::create(pjrt::Plugin::load(plugin.path), {{"cpu_device_count", int64_t{4}}});
+    pjrt::set_defaults(pjrt::environment_defaults("cpu", {}));
+    entry = pjrt::Client::create(pjrt::Plugin::load(plugin.path), pjrt::client_options("cpu", 4, ""));
   }
   return *entry;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct PluginUnderTest {
   std::string package;  // what to pip install if it is missing
   std::string path;     // empty: not installed
 };
+
+inline void PrintTo(const PluginUnderTest& plugin, std::ostream* out) { *out << plugin.name; }  // for GoogleTest
 
 const std::vector<PluginUnderTest>& cpu_plugins();
 const PluginUnderTest& libtpu();
