@@ -21,7 +21,7 @@ RESULTS := build/results
 LAMMPS  := $$($(PY) -c "import lammps_jax_pjrt_cpu as p; print(p.PLUGIN_PATH)")
 PYTEST  := $(PY) -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: demo test test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
+.PHONY: demo tools test test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
 
 help:
 	@echo "make demo | test | test-cpp | test-python | test-python-lammps | test-tpu-compile | bench | wheel | lint | format | clean"
@@ -109,6 +109,9 @@ test-tpu-compile: build-tests
 $(VENV)/lint.stamp: requirements/lint.txt | $(PY)
 	$(PIP) install -r requirements/lint.txt
 	@touch $@
+
+# The linters, for pre-commit too.
+tools: $(VENV)/lint.stamp
 
 PY_SOURCES  := python tests benchmarks examples
 CXX_SOURCES := $$(git ls-files 'csrc/*.h' 'csrc/*.cpp' 'tests/cpp/*.cpp' 'tests/cpp/*.h')

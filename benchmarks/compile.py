@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile: call overhead of a tiny graph, SmolLM2 prefill and decode, a training step; tpu beside Inductor and eager.
+"""torch.compile on `tpu` beside Inductor and eager: a tiny graph, SmolLM2, training steps.
 
     python benchmarks/compile.py [--only TEXT] [--rounds N]
 
-Four sides take turns: `tpu` compiled (backend "tpu") and strict eager, torch CPU compiled (Inductor) and eager. The figure is the median
-of calls that end in a host read. The first call traces and compiles.
+Four sides take turns: `tpu` compiled (backend "tpu") and strict eager, torch CPU compiled
+(Inductor) and eager. The figure is the median of calls that end in a host read. The first call
+traces and compiles.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def tiny(device, wrap):
 
 def prefill(device, wrap):
     import torch
+
     from smollm2 import load_model
 
     model = load_model(device).requires_grad_(False)
@@ -54,8 +56,9 @@ def prefill(device, wrap):
 
 def decode(device, wrap):
     import torch
-    from smollm2 import load_model
     from transformers import StaticCache
+
+    from smollm2 import load_model
 
     model = load_model(device).requires_grad_(False)
     cache = StaticCache(config=model.config, max_cache_len=CACHE)
@@ -70,7 +73,8 @@ def decode(device, wrap):
     )
 
     def call():
-        # The same step again and again: the cache is written in place, the length is not taken further.
+        # The same step again and again: the cache is written in place, the length is not taken
+        # further.
         for layer in cache.layers:
             length = getattr(layer, "cumulative_length", None)
             if isinstance(length, torch.Tensor):
@@ -124,7 +128,9 @@ BUILDERS = dict(zip(CASES, (tiny, prefill, decode, mlp_step, transformer_step), 
 
 
 class Measure:
-    """Microseconds a call of a case; "first " before the name asks for the seconds that its first call took."""
+    """Microseconds a call of a case; "first " before the name asks for the seconds that its first
+    call took.
+    """
 
     def __init__(self, device: str, backend: str) -> None:
         import torch
@@ -198,7 +204,8 @@ def main() -> None:
         for name, (device, backend) in kinds.items()
     ]
     names = [name for name in CASES if args.only in name]
-    print(f"{'microseconds a call':30}{''.join(name.rjust(11) for name in kinds)}{'/inductor':>11}{'/tpu eager':>11}   first call, s")
+    heads = [*kinds, "/inductor", "/tpu eager"]
+    print(f"{'microseconds a call':30}{''.join(h.rjust(11) for h in heads)}   first call, s")
     for name in names:
         firsts = {side.name: side.ask(f"first {name}") for side in sides}
         row = alternate(sides, [name], rounds=args.rounds)[name]
@@ -206,7 +213,9 @@ def main() -> None:
         ratios = [ratio(ours, row.get("inductor")), ratio(ours, row.get("tpu eager"))]
         columns = [*row.values(), *ratios]
         firsts_shown = ", ".join(f"{side} {s:.1f}" for side, s in firsts.items() if s is not None)
-        print(f"{name:30}{''.join(cell(value, 11) for value in columns)}   {firsts_shown}", flush=True)
+        print(
+            f"{name:30}{''.join(cell(value, 11) for value in columns)}   {firsts_shown}", flush=True
+        )
     for side in sides:
         side.close()
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eager operators: microseconds a call on `tpu`, on plain torch CPU and, with --peer-python, on Google's torch_tpu.
+"""Eager operators: microseconds a call on `tpu`, on torch CPU and on Google's torch_tpu.
 
     python benchmarks/eager.py [--peer-python PATH] [--only TEXT] [--rounds N] [--json FILE]
 
-The sides take turns, case by case; the figure is the median over the rounds of calls that end in a host read. Compare the ratios, not
-the microseconds.
+The sides take turns, case by case; the figure is the median over the rounds of calls that end in a
+host read. Compare the ratios, not the microseconds.
 """
 
 from __future__ import annotations
@@ -145,14 +145,22 @@ def arguments() -> argparse.Namespace:
 
 
 def report(medians: dict, our_device: str) -> int:
-    print(f"{'microseconds a call':24}{our_device:>10}{'cpu':>10}{'peer':>10}{'/cpu':>10}{'/peer':>10}{'goal':>10}")
+    heads = [our_device, "cpu", "peer", "/cpu", "/peer", "goal"]
+    print(f"{'microseconds a call':24}{''.join(h.rjust(10) for h in heads)}")
     missed = 0
     for case, side in medians.items():
         peer = side.get("peer")
         to_peer, wanted = ratio(side["ours"], peer), goal(case, peer)
         late = to_peer is not None and wanted is not None and to_peer > wanted
         missed += late
-        columns = [side["ours"], side["cpu"], peer, ratio(side["ours"], side["cpu"]), to_peer, wanted]
+        columns = [
+            side["ours"],
+            side["cpu"],
+            peer,
+            ratio(side["ours"], side["cpu"]),
+            to_peer,
+            wanted,
+        ]
         print(f"{case:24}{''.join(map(cell, columns))}{'  missed' if late else ''}")
     return missed
 
@@ -164,7 +172,10 @@ def main() -> None:
             importlib.import_module(args.setup)
         serve(Measure(args.device))
         return
-    sides = [Side("ours", __file__, "--device", args.device), Side("cpu", __file__, "--device", "cpu")]
+    sides = [
+        Side("ours", __file__, "--device", args.device),
+        Side("cpu", __file__, "--device", "cpu"),
+    ]
     cases = [name for name in CASES if args.only in name]
     peer_cases = [name for name in cases if name not in PEER_HANGS]
     if args.peer_python:

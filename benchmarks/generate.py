@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SmolLM2-135M greedy decode, strict eager: milliseconds a token on `tpu` and on torch CPU, side by side, and where the time goes.
+"""SmolLM2-135M greedy decode in strict eager: `tpu` beside torch CPU, and where the time goes.
 
     python benchmarks/generate.py [--rounds N] [--new-tokens N] [--dtype bfloat16] [--no-profile]
 
-Both sides run the unmodified `model.generate` with a dynamic cache; the first round is a warm-up with as many tokens, so nothing is
-compiled in the measured ones (the count is printed).
+Both sides run the unmodified `model.generate` with a dynamic cache; the first round is a warm-up
+with as many tokens, so nothing is compiled in the measured ones (the count is printed).
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ PROMPT = "Write a short story about a lighthouse keeper who finds a letter in a 
 
 
 class Generation:
-    """Answers "decode" with milliseconds a token, prefill left out, "compiles" with their number so far, "profile" with a table."""
+    """Answers "decode" with milliseconds a token, prefill left out, "compiles" with their number so
+    far, "profile" with a table.
+    """
 
     def __init__(self, device: str, dtype: str, new_tokens: int) -> None:
         import torch
-        from smollm2 import load_model, load_tokenizer
         from transformers.generation.streamers import BaseStreamer
+
+        from smollm2 import load_model, load_tokenizer
 
         tokenizer = load_tokenizer()
         self._model = load_model(device, getattr(torch, dtype))
@@ -74,7 +77,9 @@ class Generation:
         return self._profile()
 
     def _profile(self) -> str:
-        """Host time by operator over 16 tokens. XLA:CPU runs small programs in the caller, so their execution is in it."""
+        """Host time by operator over 16 tokens. XLA:CPU runs small programs in the caller, so their
+        execution is in it.
+        """
         from torch.profiler import ProfilerActivity, profile
 
         with profile(activities=[ProfilerActivity.CPU]) as trace:
@@ -114,11 +119,13 @@ def main() -> None:
     if any(answer is None for row in rounds for answer in row):
         sys.exit("a side failed; its message is above")
     ours, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
-    print(f"SmolLM2-135M, {args.dtype}, greedy, {args.new_tokens} tokens, median of {args.rounds} rounds")
+    print(
+        f"SmolLM2-135M, {args.dtype}, greedy, {args.new_tokens} tokens, {args.rounds} rounds, median"
+    )
     print(f"  {args.device:8} {ours:8.1f} ms a token   {1e3 / ours:6.1f} tokens/s")
     print(f"  {'cpu':8} {cpu:8.1f} ms a token   {1e3 / cpu:6.1f} tokens/s")
     print(f"  ratio    {ratio(ours, cpu):8.2f}   (goal: at most 1.5)")
-    print(f"  compiles during warm-up {compiled_before[0]}, during the rounds {compiled[0] - compiled_before[0]}")
+    print(f"  compiles: warm-up {compiled_before[0]}, rounds {compiled[0] - compiled_before[0]}")
     if not args.no_profile:
         for side in sides:
             print(f"\n{side.name}: host time by operator over 16 tokens\n{side.ask('profile')}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two or more sides measured in turns: each lives in a process of its own and waits while another measures.
+"""Sides measured in turns: each has a process of its own and waits while another measures.
 
-A benchmark calls `serve` when it is started with --serve, and otherwise `Side(...)` once per side and `alternate`. Only torch may be
-imported here: the peer's environment runs this file too.
+A benchmark calls `serve` when it is started with --serve, and otherwise `Side(...)` once per side
+and `alternate`. Only torch may be imported here: the peer's environment runs this file too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Side:
         )
 
     def ask(self, case: str) -> object:
-        """Returns what the side measured, or None where it failed (its own message went to stderr)."""
+        """Returns what the side measured, or None where it failed (its message is on stderr)."""
         try:
             print(json.dumps(case), file=self._process.stdin, flush=True)
             while line := self._process.stdout.readline():
@@ -57,7 +57,7 @@ def serve(measure: Callable[[str], object]) -> None:
 
 
 def alternate(sides: Iterable[Side], cases: Iterable[str], *, rounds: int) -> dict:
-    """Returns {case: {side: median, or None}}; each round asks every side before the next begins."""
+    """Returns {case: {side: median or None}}; a round asks every side before the next begins."""
     sides = list(sides)
     medians: dict[str, dict[str, float | None]] = {}
     for case in cases:
@@ -84,6 +84,6 @@ def ratio(a: float | None, b: float | None) -> float | None:
 def cell(value: float | None, width: int = 10) -> str:
     if value is None:
         return "-".rjust(width)
-    return (f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}").rjust(
-        width
-    )
+    return (
+        f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+    ).rjust(width)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A few fine-tuning steps of SmolLM2-135M-Instruct on a handful of sentences.
 
-    python examples/finetune_smollm2.py [--form foreach|for-loop|fused] [--steps N] [--device D] [--compare]
+    python examples/finetune_smollm2.py [--form FORM] [--steps N] [--device D] [--compare]
 
-Uses: the real weights, autocast to bfloat16, gradient checkpointing, AdamW, gradient clipping by norm, a linear schedule from
-Transformers. In --compare the parameters are float32 on both devices, and the products bfloat16.
+Uses: the real weights, autocast to bfloat16, gradient checkpointing, AdamW, gradient clipping by
+norm, a linear schedule from Transformers. In --compare the parameters are float32 on both devices,
+and the products bfloat16.
 """
 
 from __future__ import annotations
 
 import torch
+from transformers import get_linear_schedule_with_warmup
+
 import training
 from smollm2 import load_model, load_tokenizer
-from transformers import get_linear_schedule_with_warmup
 
 SENTENCES = [
     "The lighthouse keeper counts the ships at dusk and writes each name in a green ledger.",
@@ -52,5 +54,6 @@ if __name__ == "__main__":
     options = training.parser(__doc__, steps=3)
     options.add_argument("--form", default="foreach", choices=training.FORMS)
     args = options.parse_args()
-    # bfloat16 keeps 8 bits: a product differs by up to 1/256 from device to device, and the mean over tokens by less.
+    # bfloat16 keeps 8 bits: a product differs by up to 1/256 from device to device, and the mean
+    # over tokens by less.
     training.run(lambda device: train(args, device), args, rtol=1e-2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SmolLM2-135M-Instruct answers a question on `tpu`: unmodified Transformers, tokens shown as they come.
+"""SmolLM2-135M-Instruct answers on `tpu`: unmodified Transformers, tokens shown as they come.
 
-    python examples/generate_smollm2.py [--device cpu] [--prompt TEXT] [--new-tokens N] [--dtype bfloat16] [--sample SEED]
+python examples/generate_smollm2.py [--device cpu] [--prompt TEXT] [--dtype bfloat16]
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import argparse
 import time
 
 import torch
-from smollm2 import load_model, load_tokenizer
 from transformers import TextStreamer
+
+from smollm2 import load_model, load_tokenizer
 
 
 class TimedStreamer(TextStreamer):

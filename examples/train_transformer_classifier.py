@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A two-layer transformer encoder learns in which third of a sequence a mark stands.
 
-    python examples/train_transformer_classifier.py [--optimizer ...] [--form ...] [--steps N] [--device D] [--compare]
+    python examples/train_transformer_classifier.py [--optimizer NAME] [--form FORM] [--compare]
 
-Uses: Embedding, nn.TransformerEncoder (attention with a padding mask, layer norm, GELU), Adam, gradient clipping, warm-up and
-cosine schedule. No dropout: each device draws its own random numbers, and the curves are to be compared.
+Uses: Embedding, nn.TransformerEncoder (attention with a padding mask, layer norm, GELU), Adam,
+gradient clipping, warm-up and cosine schedule. No dropout: each device draws its own random
+numbers, and the curves are to be compared.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from __future__ import annotations
 import math
 
 import torch
-import training
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import TensorDataset
+
+import training
 
 PAD, MARK, VOCABULARY, LENGTH, PARTS = 0, 1, 32, 24, 3
 
 
 def sequences(count: int) -> TensorDataset:
-    """Random tokens of random length with one MARK among them; the label says in which third it stands."""
+    """Random tokens of random length with one MARK among them; the label says in which third it
+    stands.
+    """
     draw = torch.Generator().manual_seed(1)
     tokens = torch.randint(MARK + 1, VOCABULARY, (count, LENGTH), generator=draw)
     lengths = torch.randint(LENGTH // 2, LENGTH + 1, (count,), generator=draw)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the training examples share: their command line, and the comparison of a loss curve with the CPU's."""
+"""What the training examples share: their command line, and the comparison of a loss curve with the
+CPU's.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,10 @@ def run(
 ) -> None:
     """Trains on `args.device` and prints the losses.
 
-    With --compare it trains on the CPU as well and raises AssertionError unless each loss is within `rtol` of the CPU's.
-    Rounding differs between the two (order of sums, fused multiply-add), and training amplifies it step by step: `rtol`
-    is for the number of steps that the example makes by default.
+    With --compare it trains on the CPU as well and raises AssertionError unless each loss is within
+    `rtol` of the CPU's. Rounding differs between the two (order of sums, fused multiply-add), and
+    training amplifies it step by step: `rtol` is for the number of steps that the example makes by
+    default.
     """
     losses = train(torch.device(args.device))
     if len(losses) != args.steps:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when a test run passed fewer tests than tests/floor.json asks: a suite that shrank by accident is not green.
+"""Fails when fewer tests passed than tests/floor.json asks: a suite that shrank is not green.
 
     python tests/check_floor.py RESULTS_FOLDER
 
-Raise a floor in the commit that adds tests; lower it only in a commit that says which tests went and why.
+Raise a floor in the commit that adds tests; lower it only in a commit that says which tests went
+and why.
 """
 
 from __future__ import annotations

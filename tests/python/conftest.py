@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every Python test: the backend is loaded, the seed is fixed, and no operator went to the host unnoticed."""
+"""Every Python test: the backend is loaded, the seed is fixed, and no operator went to the host
+unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ import os
 import tempfile
 from pathlib import Path
 
-# Before torch is imported, for that configures the backend. Kept between runs and shared by xdist's workers: compiling is most of
-# the suite's time.
+# Before torch is imported, for that configures the backend. Kept between runs and shared by xdist's
+# workers: compiling is most of the suite's time.
 os.environ.setdefault(
     "TORCH_TPU_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"torch_tpu-tests-{os.getuid()}")
 )

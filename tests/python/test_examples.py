@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/, as a user starts them: loss curves equal the CPU's, and nothing falls back to the host."""
+"""The programs of examples/, as a user starts them: loss curves equal the CPU's, and nothing falls
+back to the host.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of code on `tpu` want to say: which programs were compiled, and that an error reads as on the CPU."""
+"""What tests of code on `tpu` want to say: which programs were compiled, and that an error reads as
+on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ __all__ = ["assert_same_error", "count_compiles"]
 
 @contextmanager
 def count_compiles() -> Iterator[list[str]]:
-    """Gives a list that holds, after the block, the name of each program that the block had to make.
+    """Gives a list that holds, after the block, the name of each program that it had to make.
 
-    A program that was found on disk counts too: it is one that this process did not have, so a call that should have
-    reused a program shows up whatever an earlier run left in the cache.
+    A program that was found on disk counts too: it is one that this process did not have, so a call
+    that should have reused a program shows up whatever an earlier run left in the cache.
 
     Example:
         >>> x = torch.ones(3, device="tpu")
@@ -36,14 +38,14 @@ def count_compiles() -> Iterator[list[str]]:
 
 
 def assert_same_error(call: Callable[[str], object], device: str = "tpu") -> None:
-    """Asserts that `call("cpu")` and `call(device)` raise the same exception type with the same text.
+    """Asserts that `call("cpu")` and `call(device)` raise the same type with the same text.
 
     Args:
-        call: makes its tensors on the device that it is given, and fails.
-        device: the device that is compared with the CPU. Its name and the CPU's are the same word for the comparison.
+        call: makes its tensors on the device that it is given, and fails. device: the device that
+            is compared with the CPU. Its name and the CPU's are the same word for the comparison.
 
-    An error that the device reports late (an index found to be out of range by the running program) counts: the call is
-    followed by a synchronization.
+    An error that the device reports late (an index found to be out of range by the running program)
+    counts: the call is followed by a synchronization.
 
     Raises:
         AssertionError: one of the calls did not raise, or type or text differ.
