@@ -29,12 +29,12 @@ c10::Stream make(c10::DeviceIndex device, c10::StreamId id) {
 
 }  // namespace
 
-c10::DeviceIndex normalize(c10::DeviceIndex device) {
+c10::DeviceIndex normalize(int device) {
   if (device == -1) return current_device();
   const int count = Device::configured_count();
-  TORCH_CHECK(device >= 0 && device < count, "tpu:", static_cast<int>(device), " does not exist: this process has ", count,
+  TORCH_CHECK(device >= 0 && device < count, "tpu:", device, " does not exist: this process has ", count,
               " tpu device", count == 1 ? "" : "s", " (TORCH_TPU_DEVICES sets their number on the CPU platform)");
-  return device;
+  return static_cast<c10::DeviceIndex>(device);
 }
 
 c10::Stream default_stream(c10::DeviceIndex device) { return make(normalize(device), 0); }
@@ -62,7 +62,7 @@ bool stream_is_idle(c10::Stream stream) {
 }
 
 void synchronize_stream(c10::Stream stream) {
-  if (!Device::initialized()) return;
+  if (!Device::initialized() && !Device::forked()) return;
   translate_errors([&] { Device::at(normalize(stream.device_index())).synchronize(); });
 }
 

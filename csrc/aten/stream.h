@@ -24,6 +24,6 @@ bool stream_is_idle(c10::Stream stream);
 void synchronize_stream(c10::Stream stream);
 
 // -1 means the current device; throws for a device that does not exist.
-c10::DeviceIndex normalize(c10::DeviceIndex device);
+c10::DeviceIndex normalize(int device);
 
 }  // namespace torch_tpu::aten

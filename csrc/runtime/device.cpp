@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "pjrt/discovery.h"
+
 namespace torch_tpu::runtime {
 namespace {
 
@@ -15,16 +17,6 @@ std::atomic<bool> g_initialized{false};
 std::atomic<bool> g_forked{false};
 pjrt::Client* g_client = nullptr;
 std::vector<Device*>* g_devices = nullptr;
-
-pjrt::Options client_options(const Config& c) {
-  pjrt::Options options;
-  if (c.platform == "cpu") options["cpu_device_count"] = static_cast<int64_t>(c.num_devices);
-  if (c.platform == "tpu") {
-    options["ml_framework_name"] = std::string("PyTorch");
-    options["max_inflight_computations"] = int64_t{32};
-  }
-  return options;
-}
 
 // The plugin's threads do not exist in a forked child: what waits for one would wait for ever. So the child forgets the client,
 // and the next use reaches the check in Device::client.
@@ -59,8 +51,10 @@ pjrt::Client& Device::client() {
   std::lock_guard lock(g_mutex);
   if (!g_initialized) {
     if (g_config.plugin_path.empty()) throw std::runtime_error("no PJRT plugin was found: pip install xla-cpu-pjrt, or name one in TORCH_TPU_PLATFORM");
+    pjrt::set_defaults(pjrt::environment_defaults(g_config.platform, pjrt::find_tpu()));
     const pjrt::Plugin& plugin = pjrt::Plugin::load(g_config.plugin_path);
-    g_client = pjrt::Client::create(plugin, client_options(g_config)).release();
+    const pjrt::Options options = pjrt::client_options(g_config.platform, g_config.num_devices, g_config.torch_version);
+    g_client = pjrt::Client::create(plugin, options).release();
     g_devices = new std::vector<Device*>();
     for (PJRT_Device* d : g_client->devices()) g_devices->push_back(new Device(static_cast<int>(g_devices->size()), d));
     pthread_atfork(nullptr, nullptr, forget_client_in_child);

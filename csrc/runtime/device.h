@@ -25,6 +25,7 @@ struct Config {
   std::string cache_dir;          // executables on disk; empty: none
   int64_t cache_max_bytes = int64_t{4} << 30;
   bool blocking = false;          // debug: every launch waits, failures name their operator
+  std::string torch_version;      // told to libtpu
 };
 
 // One device: its memory account, its live arrays, the checks its programs left behind. Leaked at exit, as the client is.
