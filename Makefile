@@ -19,7 +19,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
 RESULTS := build/results
 LAMMPS  := $$($(PY) -c "import lammps_jax_pjrt_cpu as p; print(p.PLUGIN_PATH)")
-PYTEST  := $(PY) -m pytest -n $(JOBS) --dist worksteal
+PYTEST  := $(PY) -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: demo tools test test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
 

@@ -119,9 +119,7 @@ def main() -> None:
     if any(answer is None for row in rounds for answer in row):
         sys.exit("a side failed; its message is above")
     ours, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
-    print(
-        f"SmolLM2-135M, {args.dtype}, greedy, {args.new_tokens} tokens, {args.rounds} rounds, median"
-    )
+    print(f"SmolLM2-135M greedy, {args.dtype}, {args.new_tokens} tokens, {args.rounds} rounds")
     print(f"  {args.device:8} {ours:8.1f} ms a token   {1e3 / ours:6.1f} tokens/s")
     print(f"  {'cpu':8} {cpu:8.1f} ms a token   {1e3 / cpu:6.1f} tokens/s")
     print(f"  ratio    {ratio(ours, cpu):8.2f}   (goal: at most 1.5)")

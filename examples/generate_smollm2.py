@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SmolLM2-135M-Instruct answers on `tpu`: unmodified Transformers, tokens shown as they come.
 
-python examples/generate_smollm2.py [--device cpu] [--prompt TEXT] [--dtype bfloat16]
+    python examples/generate_smollm2.py [--device cpu] [--prompt TEXT] [--dtype bfloat16]
+
+Greedy unless --sample SEED is given; ends with the speed and what had to be compiled.
 """
 
 from __future__ import annotations

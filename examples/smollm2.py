@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig  # noqa: E402
 from transformers.modeling_utils import PreTrainedModel  # noqa: E402
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase  # noqa: E402
 
@@ -40,5 +40,9 @@ def load_model(device: str | torch.device, dtype: torch.dtype = torch.float32) -
     """Loads the model, de-quantized to `dtype`, onto `device`, in evaluation mode."""
     path = gguf_file()
     return AutoModelForCausalLM.from_pretrained(
-        path.parent, gguf_file=path.name, dtype=dtype, device_map=str(device)
+        path.parent,
+        gguf_file=path.name,
+        quantization_config=GgufConfig(dequantize=True),
+        dtype=dtype,
+        device_map=str(device),
     )
