@@ -18,7 +18,6 @@ export PATH := $(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
 RESULTS := build/results
-LAMMPS  := $$($(PY) -c "import lammps_jax_pjrt_cpu as p; print(p.PLUGIN_PATH)")
 PYTEST  := $(PY) -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: demo tools test test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
@@ -78,14 +77,14 @@ test: build-tests
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) --output-junit $(abspath $(RESULTS))/ctest.xml
 	$(PYTEST) --junit-xml $(RESULTS)/pytest.xml
-	TORCH_TPU_PLATFORM=$(LAMMPS) $(PYTEST) -m "not examples and not tpu_compile" --junit-xml $(RESULTS)/pytest-lammps.xml
+	TORCH_TPU_PLATFORM=lammps $(PYTEST) -m "not examples and not tpu_compile" --junit-xml $(RESULTS)/pytest-lammps.xml
 	$(PY) tests/check_floor.py $(RESULTS)
 
 test-python: build-tests
 	$(PYTEST)
 
 test-python-lammps: build-tests
-	TORCH_TPU_PLATFORM=$(LAMMPS) $(PYTEST) -m "not examples and not tpu_compile"
+	TORCH_TPU_PLATFORM=lammps $(PYTEST) -m "not examples and not tpu_compile"
 
 # The layers below torch, built and tested with no torch on the path: a virtual environment of their own, which has only the plugin wheel.
 CPP_VENV := $(abspath build/cpp-venv)

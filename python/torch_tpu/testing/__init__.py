@@ -11,8 +11,6 @@ from contextlib import contextmanager
 
 import torch
 
-from torch_tpu import _C
-
 __all__ = ["assert_same_error", "count_compiles"]
 
 
@@ -31,10 +29,10 @@ def count_compiles() -> Iterator[list[str]]:
         >>> compiled
         []
     """
-    before = len(_C.compile_records())
+    before = len(torch.tpu.compile_records())
     names: list[str] = []
     yield names
-    names.extend(name for name, _seconds, _source in _C.compile_records(before))
+    names.extend(record.name for record in torch.tpu.compile_records(before))
 
 
 def assert_same_error(call: Callable[[str], object], device: str = "tpu") -> None:
