@@ -15,6 +15,9 @@ using hlo::Combine;
 // place the last wins there, as on PyTorch's CPU; on TPU which one wins is not said (nor on CUDA).
 enum class Reduce { assign, sum, prod, mean, amax, amin };
 
+// l if it is NaN or wins, else r. XLA:CPU's own maximum loses a NaN on the left inside a scatter.
+Value first_of(Value l, Value r, hlo::Compare wins) { return select(or_(is_nan(l), compare(l, r, wins)), l, r); }
+
 Combine combine_of(Reduce reduce) {
   return [reduce](const Values& l, const Values& r) -> Values {
     switch (reduce) {
@@ -22,8 +25,8 @@ Combine combine_of(Reduce reduce) {
       case Reduce::sum:
       case Reduce::mean: return {add(l[0], r[0])};
       case Reduce::prod: return {multiply(l[0], r[0])};
-      case Reduce::amax: return {hlo::maximum(l[0], r[0])};
-      case Reduce::amin: return {hlo::minimum(l[0], r[0])};
+      case Reduce::amax: return {first_of(l[0], r[0], hlo::Compare::ge)};
+      case Reduce::amin: return {first_of(l[0], r[0], hlo::Compare::le)};
     }
     return {};
   };
