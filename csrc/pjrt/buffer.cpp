@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "pjrt/args.h"
@@ -74,6 +76,35 @@ int64_t Buffer::on_device_nbytes() const {
   return static_cast<int64_t>(args->on_device_size_in_bytes);
 }
 
+bool Buffer::is_row_major() const {
+  Args<PJRT_Buffer_GetMemoryLayout_Args> args;
+  args->buffer = buffer_;
+  check(api_, api_->PJRT_Buffer_GetMemoryLayout(args), "PJRT_Buffer_GetMemoryLayout");
+  if (args->layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || args->layout.tiled.num_tiles != 0) return false;
+  const auto& tiled = args->layout.tiled;
+  return std::equal(kRowMajor.end() - tiled.minor_to_major_size, kRowMajor.end(), tiled.minor_to_major);
+}
+
+// Copies in the caller's thread if the array is small, in the host's memory, ready and row-major: `item()`, `print`. The
+// plugin's own copy takes a thread hop: 25 to 90 us instead of 0.2 on a busy machine.
+bool Buffer::copied_at_once(void* destination, int64_t nbytes, size_t rank) const {
+  constexpr int64_t kSmall = 64 << 10;
+  if (nbytes == 0 || nbytes > kSmall) return false;
+  Args<PJRT_Buffer_IsOnCpu_Args> place;
+  place->buffer = buffer_;
+  check(api_, api_->PJRT_Buffer_IsOnCpu(place), "PJRT_Buffer_IsOnCpu");
+  // Sizes differ for a dynamic shape, and where the caller's is wrong, which the plugin will say.
+  if (!place->is_on_cpu || nbytes != on_device_nbytes() || !(rank < 2 || is_row_major())) return false;
+  const Event computed = ready();
+  if (!computed.is_ready()) return false;
+  computed.wait();  // throws what went wrong in computing it
+  Args<PJRT_Buffer_UnsafePointer_Args> pointer;
+  pointer->buffer = buffer_;
+  check(api_, api_->PJRT_Buffer_UnsafePointer(pointer), "PJRT_Buffer_UnsafePointer");
+  std::memcpy(destination, reinterpret_cast<const void*>(pointer->buffer_pointer), static_cast<size_t>(nbytes));
+  return true;
+}
+
 Event Buffer::to_host(void* destination, int64_t nbytes) const {
   Args<PJRT_Buffer_Dimensions_Args> shape;
   shape->buffer = buffer_;
@@ -81,6 +112,7 @@ Event Buffer::to_host(void* destination, int64_t nbytes) const {
   if (shape->num_dims > kMaxRank) {
     throw Error(Code::unimplemented, "to_host: rank " + std::to_string(shape->num_dims) + " is more than 64");
   }
+  if (copied_at_once(destination, nbytes, shape->num_dims)) return Event();
   // Without a layout the plugin may hand out the device's own, which is tiled on a TPU.
   Args<PJRT_Buffer_MemoryLayout> row_major;
   row_major->type = PJRT_Buffer_MemoryLayout_Type_Tiled;

@@ -57,6 +57,7 @@ class Plugin {
 };
 
 // A point in the device's work that can be waited for. Owns one PJRT_Event; move-only. Destruction does not wait.
+// A default-constructed one lies in the past.
 class Event {
  public:
   Event() = default;
@@ -98,6 +99,8 @@ class Buffer {
   Buffer copy_to_device(PJRT_Device* device) const;
 
  private:
+  bool is_row_major() const;
+  bool copied_at_once(void* destination, int64_t nbytes, size_t rank) const;
   const PJRT_Api* api_ = nullptr;
   PJRT_Buffer* buffer_ = nullptr;
 };

@@ -23,6 +23,7 @@ Event::~Event() {
 }
 
 bool Event::is_ready() const {
+  if (event_ == nullptr) return true;
   Args<PJRT_Event_IsReady_Args> args;
   args->event = event_;
   check(api_, api_->PJRT_Event_IsReady(args), "PJRT_Event_IsReady");
@@ -30,6 +31,7 @@ bool Event::is_ready() const {
 }
 
 void Event::wait() const {
+  if (event_ == nullptr) return;
   Args<PJRT_Event_Await_Args> args;
   args->event = event_;
   check(api_, api_->PJRT_Event_Await(args), "PJRT_Event_Await");

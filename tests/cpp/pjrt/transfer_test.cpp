@@ -96,6 +96,24 @@ TEST_P(Transfer, copies_between_devices) {
   EXPECT_EQ(download(execute(program, {copy.get(), copy.get()}, 3)), (Floats{2, 4}));
 }
 
+TEST_P(Transfer, gives_small_results_right_after_the_launch) {
+  for (const std::string shape : {"", "2x", "2x2x"}) {
+    const LoadedExecutable program = client().compile(add("tensor<" + shape + "f32>"), {});
+    for (int i = 0; i < 100; ++i) {
+      const Floats values(program.memory_stats().output_bytes / 4, float(i));
+      const Type type = {DType::f32, Dims(shape.size() / 2, 2)};
+      const Buffer x = client().from_host(values.data(), type, device());
+      EXPECT_EQ(download(execute(program, {x.get(), x.get()})), Floats(values.size(), 2 * float(i)));
+    }
+  }
+}
+
+TEST(Event, that_was_never_made_lies_in_the_past) {
+  EXPECT_TRUE(Event().is_ready());
+  EXPECT_FALSE(Event());
+  Event().wait();
+}
+
 TEST_P(Transfer, is_ready_once_waited_for) {
   const Buffer x = upload({1});
   const Event ready = x.ready();
