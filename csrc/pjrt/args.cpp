@@ -18,12 +18,14 @@ void raise(const PJRT_Api* api, PJRT_Error* error, std::string_view call) {
   Args<PJRT_Error_Message_Args> message;
   message->error = error;
   api->PJRT_Error_Message(message);
-  std::string text = std::string(call) + ": " + std::string(message->message, message->message_size);
+  std::string text =
+      std::string(call) + ": " + std::string(message->message, message->message_size);
 
   Args<PJRT_Error_GetCode_Args> code;
   code->error = error;
   ignore(api, api->PJRT_Error_GetCode(code));
-  const auto value = code->code == PJRT_Error_Code_OK ? Code::unknown : static_cast<Code>(code->code);
+  const auto value =
+      code->code == PJRT_Error_Code_OK ? Code::unknown : static_cast<Code>(code->code);
 
   ignore(api, error);
   throw Error(value, text);

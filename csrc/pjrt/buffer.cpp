@@ -13,7 +13,8 @@ namespace {
 // PyTorch allows at most 64 dimensions.
 constexpr size_t kMaxRank = 64;
 
-// 63, 62, ..., 0: its last n entries are the row-major order of an array of rank n, minor dimension first.
+// 63, 62, ..., 0: its last n entries are the row-major order of an array of rank n, minor dimension
+// first.
 constexpr std::array<int64_t, kMaxRank> kRowMajor = [] {
   std::array<int64_t, kMaxRank> order{};
   for (size_t i = 0; i < kMaxRank; ++i) order[i] = static_cast<int64_t>(kMaxRank - 1 - i);
@@ -22,12 +23,12 @@ constexpr std::array<int64_t, kMaxRank> kRowMajor = [] {
 
 // In the order of hlo::DType.
 constexpr std::array<PJRT_Buffer_Type, hlo::kNumDTypes> kTypes = {
-    PJRT_Buffer_Type_PRED,       PJRT_Buffer_Type_S8,         PJRT_Buffer_Type_S16,
-    PJRT_Buffer_Type_S32,        PJRT_Buffer_Type_S64,        PJRT_Buffer_Type_U8,
-    PJRT_Buffer_Type_U16,        PJRT_Buffer_Type_U32,        PJRT_Buffer_Type_U64,
-    PJRT_Buffer_Type_F16,        PJRT_Buffer_Type_BF16,       PJRT_Buffer_Type_F32,
-    PJRT_Buffer_Type_F64,        PJRT_Buffer_Type_C64,        PJRT_Buffer_Type_C128,
-    PJRT_Buffer_Type_F8E5M2,     PJRT_Buffer_Type_F8E4M3FN,   PJRT_Buffer_Type_F8E5M2FNUZ,
+    PJRT_Buffer_Type_PRED,       PJRT_Buffer_Type_S8,        PJRT_Buffer_Type_S16,
+    PJRT_Buffer_Type_S32,        PJRT_Buffer_Type_S64,       PJRT_Buffer_Type_U8,
+    PJRT_Buffer_Type_U16,        PJRT_Buffer_Type_U32,       PJRT_Buffer_Type_U64,
+    PJRT_Buffer_Type_F16,        PJRT_Buffer_Type_BF16,      PJRT_Buffer_Type_F32,
+    PJRT_Buffer_Type_F64,        PJRT_Buffer_Type_C64,       PJRT_Buffer_Type_C128,
+    PJRT_Buffer_Type_F8E5M2,     PJRT_Buffer_Type_F8E4M3FN,  PJRT_Buffer_Type_F8E5M2FNUZ,
     PJRT_Buffer_Type_F8E4M3FNUZ, PJRT_Buffer_Type_F8E8M0FNU,
 };
 
@@ -39,10 +40,12 @@ DType from_pjrt(int t) {
   for (size_t i = 0; i < kTypes.size(); ++i) {
     if (kTypes[i] == t) return static_cast<DType>(i);
   }
-  throw Error(Code::unimplemented, "PJRT element type " + std::to_string(t) + " has no counterpart in torch_tpu");
+  throw Error(Code::unimplemented,
+              "PJRT element type " + std::to_string(t) + " has no counterpart in torch_tpu");
 }
 
-Buffer::Buffer(Buffer&& other) noexcept : api_(other.api_), buffer_(std::exchange(other.buffer_, nullptr)) {}
+Buffer::Buffer(Buffer&& other) noexcept
+    : api_(other.api_), buffer_(std::exchange(other.buffer_, nullptr)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(api_, other.api_);
@@ -80,13 +83,16 @@ bool Buffer::is_row_major() const {
   Args<PJRT_Buffer_GetMemoryLayout_Args> args;
   args->buffer = buffer_;
   check(api_, api_->PJRT_Buffer_GetMemoryLayout(args), "PJRT_Buffer_GetMemoryLayout");
-  if (args->layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || args->layout.tiled.num_tiles != 0) return false;
+  if (args->layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || args->layout.tiled.num_tiles != 0)
+    return false;
   const auto& tiled = args->layout.tiled;
-  return std::equal(kRowMajor.end() - tiled.minor_to_major_size, kRowMajor.end(), tiled.minor_to_major);
+  return std::equal(kRowMajor.end() - tiled.minor_to_major_size, kRowMajor.end(),
+                    tiled.minor_to_major);
 }
 
-// Copies in the caller's thread if the array is small, in the host's memory, ready and row-major: `item()`, `print`. The
-// plugin's own copy takes a thread hop: 25 to 90 us instead of 0.2 on a busy machine.
+// Copies in the caller's thread if the array is small, in the host's memory, ready and row-major:
+// `item()`, `print`. The plugin's own copy takes a thread hop: 25 to 90 us instead of 0.2 on a busy
+// machine.
 bool Buffer::copied_at_once(void* destination, int64_t nbytes, size_t rank) const {
   constexpr int64_t kSmall = 64 << 10;
   if (nbytes == 0 || nbytes > kSmall) return false;
@@ -94,14 +100,16 @@ bool Buffer::copied_at_once(void* destination, int64_t nbytes, size_t rank) cons
   place->buffer = buffer_;
   check(api_, api_->PJRT_Buffer_IsOnCpu(place), "PJRT_Buffer_IsOnCpu");
   // Sizes differ for a dynamic shape, and where the caller's is wrong, which the plugin will say.
-  if (!place->is_on_cpu || nbytes != on_device_nbytes() || !(rank < 2 || is_row_major())) return false;
+  if (!place->is_on_cpu || nbytes != on_device_nbytes() || !(rank < 2 || is_row_major()))
+    return false;
   const Event computed = ready();
   if (!computed.is_ready()) return false;
   computed.wait();  // throws what went wrong in computing it
   Args<PJRT_Buffer_UnsafePointer_Args> pointer;
   pointer->buffer = buffer_;
   check(api_, api_->PJRT_Buffer_UnsafePointer(pointer), "PJRT_Buffer_UnsafePointer");
-  std::memcpy(destination, reinterpret_cast<const void*>(pointer->buffer_pointer), static_cast<size_t>(nbytes));
+  std::memcpy(destination, reinterpret_cast<const void*>(pointer->buffer_pointer),
+              static_cast<size_t>(nbytes));
   return true;
 }
 
@@ -110,7 +118,8 @@ Event Buffer::to_host(void* destination, int64_t nbytes) const {
   shape->buffer = buffer_;
   check(api_, api_->PJRT_Buffer_Dimensions(shape), "PJRT_Buffer_Dimensions");
   if (shape->num_dims > kMaxRank) {
-    throw Error(Code::unimplemented, "to_host: rank " + std::to_string(shape->num_dims) + " is more than 64");
+    throw Error(Code::unimplemented,
+                "to_host: rank " + std::to_string(shape->num_dims) + " is more than 64");
   }
   if (copied_at_once(destination, nbytes, shape->num_dims)) return Event();
   // Without a layout the plugin may hand out the device's own, which is tiled on a TPU.

@@ -18,7 +18,8 @@ int local_hardware_id(const PJRT_Api* api, PJRT_Device* device) {
 }
 
 // The arguments of every host-to-device copy, all but the strides and who keeps `data` alive.
-Args<PJRT_Client_BufferFromHostBuffer_Args> host_buffer_args(PJRT_Client* client, const void* data, const Type& type,
+Args<PJRT_Client_BufferFromHostBuffer_Args> host_buffer_args(PJRT_Client* client, const void* data,
+                                                             const Type& type,
                                                              PJRT_Device* device) {
   Args<PJRT_Client_BufferFromHostBuffer_Args> args;
   args->client = client;
@@ -46,7 +47,8 @@ Client::Client(const Plugin& plugin, PJRT_Client* client) : plugin_(plugin), cli
   Args<PJRT_Client_AddressableDevices_Args> args;
   args->client = client_;
   check(api, api->PJRT_Client_AddressableDevices(args), "PJRT_Client_AddressableDevices");
-  devices_.assign(args->addressable_devices, args->addressable_devices + args->num_addressable_devices);
+  devices_.assign(args->addressable_devices,
+                  args->addressable_devices + args->num_addressable_devices);
   std::stable_sort(devices_.begin(), devices_.end(), [api](PJRT_Device* a, PJRT_Device* b) {
     return local_hardware_id(api, a) < local_hardware_id(api, b);
   });
@@ -68,7 +70,8 @@ std::string Client::platform_name() const {
 std::string Client::platform_version() const {
   Args<PJRT_Client_PlatformVersion_Args> args;
   args->client = client_;
-  check(plugin_.api(), plugin_.api()->PJRT_Client_PlatformVersion(args), "PJRT_Client_PlatformVersion");
+  check(plugin_.api(), plugin_.api()->PJRT_Client_PlatformVersion(args),
+        "PJRT_Client_PlatformVersion");
   return std::string(args->platform_version, args->platform_version_size);
 }
 
@@ -83,7 +86,8 @@ std::string Client::device_kind(PJRT_Device* device) const {
   return std::string(kind->device_kind, kind->device_kind_size);
 }
 
-std::optional<std::map<std::string, int64_t>> Client::device_memory_stats(PJRT_Device* device) const {
+std::optional<std::map<std::string, int64_t>> Client::device_memory_stats(
+    PJRT_Device* device) const {
   const PJRT_Api* api = plugin_.api();
   Args<PJRT_Device_MemoryStats_Args> args;
   args->device = device;
@@ -99,7 +103,8 @@ std::optional<std::map<std::string, int64_t>> Client::device_memory_stats(PJRT_D
   return stats;
 }
 
-LoadedExecutable Client::compile(const std::string& stablehlo, const CompileOptions& options) const {
+LoadedExecutable Client::compile(const std::string& stablehlo,
+                                 const CompileOptions& options) const {
   const PJRT_Api* api = plugin_.api();
   const std::string serialized = options.serialize();
   Args<PJRT_Program> program = mlir_program(stablehlo);
@@ -112,7 +117,8 @@ LoadedExecutable Client::compile(const std::string& stablehlo, const CompileOpti
   return LoadedExecutable(api, args->executable);
 }
 
-LoadedExecutable Client::deserialize(const std::string& bytes, const CompileOptions& options) const {
+LoadedExecutable Client::deserialize(const std::string& bytes,
+                                     const CompileOptions& options) const {
   const PJRT_Api* api = plugin_.api();
   const std::string serialized = options.serialize();
   Args<PJRT_Executable_DeserializeAndLoad_Args> args;
@@ -135,15 +141,18 @@ Buffer Client::from_host_strided(const void* data, const Type& type, const Dims&
   args->byte_strides = byte_strides.data();
   args->num_byte_strides = byte_strides.size();
   args->host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
-  check(plugin_.api(), plugin_.api()->PJRT_Client_BufferFromHostBuffer(args), "PJRT_Client_BufferFromHostBuffer");
+  check(plugin_.api(), plugin_.api()->PJRT_Client_BufferFromHostBuffer(args),
+        "PJRT_Client_BufferFromHostBuffer");
   Event done(plugin_.api(), args->done_with_host_buffer);
   return Buffer(plugin_.api(), args->buffer);
 }
 
-Buffer Client::from_host_async(const void* data, const Type& type, PJRT_Device* device, Event* done) const {
+Buffer Client::from_host_async(const void* data, const Type& type, PJRT_Device* device,
+                               Event* done) const {
   auto args = host_buffer_args(client_, data, type, device);
   args->host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
-  check(plugin_.api(), plugin_.api()->PJRT_Client_BufferFromHostBuffer(args), "PJRT_Client_BufferFromHostBuffer");
+  check(plugin_.api(), plugin_.api()->PJRT_Client_BufferFromHostBuffer(args),
+        "PJRT_Client_BufferFromHostBuffer");
   *done = Event(plugin_.api(), args->done_with_host_buffer);
   return Buffer(plugin_.api(), args->buffer);
 }

@@ -4,8 +4,8 @@
 
 #include "pjrt/client.h"
 
-// xla/pjrt/proto/compile_options.proto in protobuf's wire format, by hand: a dozen fields do not need libprotobuf.
-// Field numbers are those of that file.
+// xla/pjrt/proto/compile_options.proto in protobuf's wire format, by hand: a dozen fields do not
+// need libprotobuf. Field numbers are those of that file.
 namespace torch_tpu::pjrt {
 namespace {
 
@@ -36,7 +36,8 @@ class Message {
   std::string bytes_;
 };
 
-// DeviceAssignmentProto: one ComputationDevice per partition, which lists the devices of its replicas.
+// DeviceAssignmentProto: one ComputationDevice per partition, which lists the devices of its
+// replicas.
 Message device_assignment(const CompileOptions& options) {
   Message m;
   m.varint(1, options.num_replicas);
@@ -69,9 +70,12 @@ struct Override {
   void operator()(const std::string& value) { m.bytes(1, value); }
   void operator()(bool value) { m.varint(2, value); }
   void operator()(int64_t value) { m.varint(3, static_cast<uint64_t>(value)); }
-  void operator()(float value) { m.fixed64(4, std::bit_cast<uint64_t>(static_cast<double>(value))); }
+  void operator()(float value) {
+    m.fixed64(4, std::bit_cast<uint64_t>(static_cast<double>(value)));
+  }
   void operator()(const std::vector<int64_t>&) {
-    throw Error(Code::invalid_argument, "compile option " + name + ": a list cannot be an XLA option; pass a string");
+    throw Error(Code::invalid_argument,
+                "compile option " + name + ": a list cannot be an XLA option; pass a string");
   }
 };
 
@@ -80,9 +84,10 @@ struct Override {
 std::string CompileOptions::serialize() const {
   const size_t devices = static_cast<size_t>(num_replicas) * num_partitions;
   if (!device_ids.empty() && device_ids.size() != devices) {
-    throw Error(Code::invalid_argument, "compile options: " + std::to_string(device_ids.size()) + " device ids for " +
-                                            std::to_string(num_replicas) + " replicas x " +
-                                            std::to_string(num_partitions) + " partitions");
+    throw Error(Code::invalid_argument, "compile options: " + std::to_string(device_ids.size()) +
+                                            " device ids for " + std::to_string(num_replicas) +
+                                            " replicas x " + std::to_string(num_partitions) +
+                                            " partitions");
   }
   Message m;
   m.message(3, executable_build_options(*this));

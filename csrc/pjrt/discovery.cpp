@@ -35,11 +35,13 @@ std::vector<fs::path> entries(const fs::path& folder) {
 }
 
 bool is_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-// Device nodes of TPU drivers: /dev/accel0 (up to v4) and /dev/vfio/0 (since v5e). Linux's own accelerator class puts
-// its nodes into a folder /dev/accel and is another matter. VFIO nodes may belong to any device.
+// Device nodes of TPU drivers: /dev/accel0 (up to v4) and /dev/vfio/0 (since v5e). Linux's own
+// accelerator class puts its nodes into a folder /dev/accel and is another matter. VFIO nodes may
+// belong to any device.
 int count_nodes(const fs::path& folder, const std::string& prefix) {
   int count = 0;
   for (const fs::path& path : entries(folder)) {
@@ -49,7 +51,8 @@ int count_nodes(const fs::path& folder, const std::string& prefix) {
   return count;
 }
 
-// A chip too new for the list: a Google device of no class known to PCI, or of that of accelerators, with a driver.
+// A chip too new for the list: a Google device of no class known to PCI, or of that of
+// accelerators, with a driver.
 bool may_be_new_tpu(const fs::path& pci_device, const fs::path& root) {
   const std::string pci_class = first_word(pci_device / "class");
   if (!pci_class.starts_with("0xff00") && !pci_class.starts_with("0x12")) return false;
@@ -78,13 +81,16 @@ TpuHardware find_tpu(const fs::path& root) {
   return tpu;
 }
 
-Choice find_plugin(const std::string& platform, const Installed& installed, const TpuHardware& tpu) {
+Choice find_plugin(const std::string& platform, const Installed& installed,
+                   const TpuHardware& tpu) {
   const bool automatic = platform.empty() || platform == "auto";
   if (platform == "tpu" || (automatic && tpu.num_chips > 0)) {
     if (installed.libtpu.empty()) {
-      throw Error(Code::not_found, automatic ? "this machine has a TPU but libtpu is not installed: pip install libtpu, "
-                                               "or set TORCH_TPU_PLATFORM=cpu to run on the CPU"
-                                             : "TORCH_TPU_PLATFORM=tpu, but libtpu is not installed: pip install libtpu");
+      throw Error(Code::not_found,
+                  automatic
+                      ? "this machine has a TPU but libtpu is not installed: pip install libtpu, "
+                        "or set TORCH_TPU_PLATFORM=cpu to run on the CPU"
+                      : "TORCH_TPU_PLATFORM=tpu, but libtpu is not installed: pip install libtpu");
     }
     return {installed.libtpu, "tpu"};
   }
@@ -95,8 +101,9 @@ Choice find_plugin(const std::string& platform, const Installed& installed, cons
     return {installed.cpu.front(), "cpu", automatic};
   }
   if (platform.find('/') == std::string::npos && !platform.ends_with(".so")) {
-    throw Error(Code::invalid_argument, "TORCH_TPU_PLATFORM=" + platform +
-                                            ": expected auto, tpu, cpu or the path of a PJRT plugin");
+    throw Error(Code::invalid_argument,
+                "TORCH_TPU_PLATFORM=" + platform +
+                    ": expected auto, tpu, cpu or the path of a PJRT plugin");
   }
   if (!fs::exists(platform)) {
     throw Error(Code::not_found, "TORCH_TPU_PLATFORM=" + platform + ": no such file");
@@ -104,29 +111,34 @@ Choice find_plugin(const std::string& platform, const Installed& installed, cons
   return {platform, platform_by_name(platform)};
 }
 
-Options client_options(const std::string& platform, int64_t num_devices, const std::string& torch_version) {
+Options client_options(const std::string& platform, int64_t num_devices,
+                       const std::string& torch_version) {
   if (platform == "cpu") return {{"cpu_device_count", num_devices}};
   if (platform == "tpu") {
     return {
         {"ml_framework_name", std::string("PyTorch")},
         {"ml_framework_version", torch_version},
-        {"max_inflight_computations", int64_t{32}},  // torch_xla's; bounds the memory of launches made ahead
+        {"max_inflight_computations",
+         int64_t{32}},  // torch_xla's; bounds the memory of launches made ahead
     };
   }
   return {};
 }
 
 Environment environment_defaults(const std::string& platform, const TpuHardware& tpu) {
-  Environment environment = {{"TF_CPP_MIN_LOG_LEVEL", "1"}};  // no "I0000 ..." line on stderr at each start
+  Environment environment = {
+      {"TF_CPP_MIN_LOG_LEVEL", "1"}};  // no "I0000 ..." line on stderr at each start
   if (platform != "tpu") return environment;
   environment["GRPC_VERBOSITY"] = "ERROR";
   environment["TPU_ML_PLATFORM"] = "PyTorch";
   if (tpu.num_chips == 0) {
     environment["TPU_SKIP_MDS_QUERY"] = "1";
     environment["TPU_WORKER_HOSTNAMES"] = "localhost";
-    // Any type keeps libtpu from warning that it found none; programs are compiled for the topology that they name.
+    // Any type keeps libtpu from warning that it found none; programs are compiled for the topology
+    // that they name.
     environment["TPU_ACCELERATOR_TYPE"] = "v6e-1";
-    environment["ALLOW_MULTIPLE_LIBTPU_LOAD"] = "true";  // no lock file: there is no chip to fight for
+    environment["ALLOW_MULTIPLE_LIBTPU_LOAD"] =
+        "true";  // no lock file: there is no chip to fight for
   }
   return environment;
 }
@@ -135,13 +147,15 @@ Environment rank_environment(int local_rank, int local_world_size) {
   static const std::map<int, std::string> bounds = {{1, "1,1,1"}, {4, "2,2,1"}, {8, "2,4,1"}};
   const auto shape = bounds.find(local_world_size);
   if (shape == bounds.end()) {
-    throw Error(Code::unimplemented, std::to_string(local_world_size) +
-                                         " processes on a TPU host: known are 1, 4 and 8, one chip each");
+    throw Error(Code::unimplemented,
+                std::to_string(local_world_size) +
+                    " processes on a TPU host: known are 1, 4 and 8, one chip each");
   }
   constexpr int kFirstPort = 8476;  // libtpu's own default
   std::string addresses;
   for (int rank = 0; rank < local_world_size; ++rank) {
-    addresses += (rank == 0 ? "" : ",") + std::string("localhost:") + std::to_string(kFirstPort + rank);
+    addresses +=
+        (rank == 0 ? "" : ",") + std::string("localhost:") + std::to_string(kFirstPort + rank);
   }
   return {
       {"ALLOW_MULTIPLE_LIBTPU_LOAD", "true"},

@@ -8,9 +8,9 @@
 
 #include "pjrt/client.h"
 
-// Which plugin to load, and what it wants to be told. Plugins inside Python packages are found by Python and passed in;
-// what is asked here is what machine this is. Nothing here loads anything; all but `set_defaults` are pure functions of
-// their arguments and of the files under `root`.
+// Which plugin to load, and what it wants to be told. Plugins inside Python packages are found by
+// Python and passed in; what is asked here is what machine this is. Nothing here loads anything;
+// all but `set_defaults` are pure functions of their arguments and of the files under `root`.
 namespace torch_tpu::pjrt {
 
 // The TPU chips of this machine, from its PCI bus.
@@ -28,26 +28,30 @@ struct Installed {
 
 struct Choice {
   std::string path;
-  std::string platform;  // "cpu" or "tpu"; of a plugin given by path what its file's name says, or empty
+  std::string platform;  // "cpu" or "tpu"; of a plugin given by path what its name says, or empty
   bool guessed = false;  // `auto` took the CPU because there is no TPU: to be said once
 };
 
-// `platform` is the value of TORCH_TPU_PLATFORM: "auto" (or empty), "tpu", "cpu" or the path of a plugin.
-// Throws Error(not_found), with what to install, if there is nothing to load; Error(invalid_argument) for any other word.
+// `platform` is the value of TORCH_TPU_PLATFORM: "auto" (or empty), "tpu", "cpu" or the path of a
+// plugin. Throws Error(not_found), with what to install, if there is nothing to load;
+// Error(invalid_argument) for any other word.
 Choice find_plugin(const std::string& platform, const Installed& installed, const TpuHardware& tpu);
 
 // What the platform's client is created with.
-//   num_devices  virtual devices on the CPU; ignored elsewhere. Always passed: the plugins' own default is four
+//   num_devices    virtual devices on the CPU (the plugins' own default is four); else ignored
 //   torch_version  told to libtpu, for its logs and metrics
-Options client_options(const std::string& platform, int64_t num_devices, const std::string& torch_version);
+Options client_options(const std::string& platform, int64_t num_devices,
+                       const std::string& torch_version);
 
-// Environment variables that a plugin reads while it is loaded, with the values to use where the user set none.
-// A libtpu that finds no TPU would ask the cloud's metadata server and hang for minutes; it still compiles.
+// Environment variables that a plugin reads while it is loaded, with the values to use where the
+// user set none. A libtpu that finds no TPU would ask the cloud's metadata server and hang for
+// minutes; it still compiles.
 using Environment = std::map<std::string, std::string>;
 Environment environment_defaults(const std::string& platform, const TpuHardware& tpu);
 
-// The same for process `local_rank` of `local_world_size` on one TPU host, one chip each. They form one slice, whose
-// shape libtpu must be told: hosts of 1, 4 and 8 chips are known, other counts throw Error(unimplemented).
+// The same for process `local_rank` of `local_world_size` on one TPU host, one chip each. They form
+// one slice, whose shape libtpu must be told: hosts of 1, 4 and 8 chips are known, other counts
+// throw Error(unimplemented).
 Environment rank_environment(int local_rank, int local_world_size);
 
 // Sets those that are not set. Before Plugin::load and before other threads read the environment.

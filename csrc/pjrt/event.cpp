@@ -7,7 +7,8 @@
 
 namespace torch_tpu::pjrt {
 
-Event::Event(Event&& other) noexcept : api_(other.api_), event_(std::exchange(other.event_, nullptr)) {}
+Event::Event(Event&& other) noexcept
+    : api_(other.api_), event_(std::exchange(other.event_, nullptr)) {}
 
 Event& Event::operator=(Event&& other) noexcept {
   std::swap(api_, other.api_);
@@ -53,6 +54,7 @@ void notify(PJRT_Error* error, void* waiter) {
 }  // namespace
 
 void Event::on_ready(std::function<void()> done) const {
+  if (event_ == nullptr) return done();
   auto waiter = std::make_unique<Waiter>(Waiter{api_, std::move(done)});
   Args<PJRT_Event_OnReady_Args> args;
   args->event = event_;

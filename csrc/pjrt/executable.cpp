@@ -39,7 +39,8 @@ std::string Executable::serialize() const {
 MemoryStats Executable::memory_stats() const {
   Args<PJRT_Executable_GetCompiledMemoryStats_Args> args;
   args->executable = executable_;
-  check(api_, api_->PJRT_Executable_GetCompiledMemoryStats(args), "PJRT_Executable_GetCompiledMemoryStats");
+  check(api_, api_->PJRT_Executable_GetCompiledMemoryStats(args),
+        "PJRT_Executable_GetCompiledMemoryStats");
   return {
       .argument_bytes = args->argument_size_in_bytes,
       .output_bytes = args->output_size_in_bytes,
@@ -64,7 +65,8 @@ std::map<std::string, double> Executable::cost_analysis() const {
     const PJRT_NamedValue& property = args->properties[i];
     const std::string name(property.name, property.name_size);
     if (property.type == PJRT_NamedValue_kFloat) costs[name] = property.float_value;
-    if (property.type == PJRT_NamedValue_kInt64) costs[name] = static_cast<double>(property.int64_value);
+    if (property.type == PJRT_NamedValue_kInt64)
+      costs[name] = static_cast<double>(property.int64_value);
   }
   return costs;
 }
@@ -92,8 +94,8 @@ LoadedExecutable::~LoadedExecutable() {
 }
 
 void LoadedExecutable::execute(PJRT_Device* device, PJRT_Buffer** inputs, size_t num_inputs,
-                               const int64_t* non_donatable, size_t num_non_donatable, PJRT_Buffer** outputs,
-                               int launch_id) const {
+                               const int64_t* non_donatable, size_t num_non_donatable,
+                               PJRT_Buffer** outputs, int launch_id) const {
   Args<PJRT_ExecuteOptions> options;
   options->non_donatable_input_indices = non_donatable;
   options->num_non_donatable_input_indices = num_non_donatable;
@@ -110,9 +112,13 @@ void LoadedExecutable::execute(PJRT_Device* device, PJRT_Buffer** inputs, size_t
   check(api_, api_->PJRT_LoadedExecutable_Execute(args), "PJRT_LoadedExecutable_Execute");
 }
 
-std::string LoadedExecutable::serialize() const { return Executable(api_, executable_).serialize(); }
+std::string LoadedExecutable::serialize() const {
+  return Executable(api_, executable_).serialize();
+}
 
-MemoryStats LoadedExecutable::memory_stats() const { return Executable(api_, executable_).memory_stats(); }
+MemoryStats LoadedExecutable::memory_stats() const {
+  return Executable(api_, executable_).memory_stats();
+}
 
 std::map<std::string, double> LoadedExecutable::cost_analysis() const {
   return Executable(api_, executable_).cost_analysis();

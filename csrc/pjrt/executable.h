@@ -14,7 +14,8 @@ namespace torch_tpu::pjrt {
 // Shared by LoadedExecutable, which asks its own for one, and Topology, which compiles to one.
 class Executable {
  public:
-  Executable(const PJRT_Api* api, PJRT_Executable* executable) : api_(api), executable_(executable) {}
+  Executable(const PJRT_Api* api, PJRT_Executable* executable)
+      : api_(api), executable_(executable) {}
   // The artefact behind a loaded program.
   Executable(const PJRT_Api* api, PJRT_LoadedExecutable* loaded);
   Executable(const Executable&) = delete;

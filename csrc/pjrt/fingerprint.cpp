@@ -14,8 +14,8 @@
 namespace torch_tpu::pjrt {
 namespace {
 
-// FNV-1a's step on words of 8 bytes, with the high half folded back so that every bit of a word reaches every bit of the
-// hash. Tells files apart; resists nobody who wants a collision.
+// FNV-1a's step on words of 8 bytes, with the high half folded back so that every bit of a word
+// reaches every bit of the hash. Tells files apart; resists nobody who wants a collision.
 class Hash {
  public:
   void add(std::string_view bytes) {
@@ -44,7 +44,8 @@ class Hash {
 
 }  // namespace
 
-std::string fingerprint(const std::string& path, const std::map<std::string, std::string>& attributes) {
+std::string fingerprint(const std::string& path,
+                        const std::map<std::string, std::string>& attributes) {
   constexpr int64_t kEdge = 64 << 10, kSample = 4 << 10, kSamples = 64;
   std::ifstream file;
   file.rdbuf()->pubsetbuf(nullptr, 0);  // each read is one system call, of the size asked

@@ -18,19 +18,24 @@ constexpr int kOldestMinor = 29;
 // The plugin's function table. Throws Error, naming `path`, if the file is no plugin.
 const PJRT_Api* open(const std::string& path) {
   if (!std::filesystem::exists(path)) {
-    throw Error(Code::not_found, "PJRT plugin " + path + " does not exist. Install xla-cpu-pjrt (CPU) or libtpu (TPU), or "
-                                 "set TORCH_TPU_PLATFORM to the path of a PJRT plugin.");
+    throw Error(Code::not_found,
+                "PJRT plugin " + path +
+                    " does not exist. Install xla-cpu-pjrt (CPU) or libtpu (TPU), or "
+                    "set TORCH_TPU_PLATFORM to the path of a PJRT plugin.");
   }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw Error(Code::failed_precondition, "PJRT plugin " + path + " cannot be loaded: " + dlerror());
+    throw Error(Code::failed_precondition,
+                "PJRT plugin " + path + " cannot be loaded: " + dlerror());
   }
   const auto get_api = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"));
   if (get_api == nullptr) {
-    throw Error(Code::invalid_argument, path + " is not a PJRT plugin: it has no function GetPjrtApi.");
+    throw Error(Code::invalid_argument,
+                path + " is not a PJRT plugin: it has no function GetPjrtApi.");
   }
   const PJRT_Api* api = get_api();
-  if (api == nullptr) throw Error(Code::internal, "PJRT plugin " + path + ": GetPjrtApi returned nothing.");
+  if (api == nullptr)
+    throw Error(Code::internal, "PJRT plugin " + path + ": GetPjrtApi returned nothing.");
   return api;
 }
 
@@ -38,13 +43,16 @@ void check_version(const std::string& path, const PJRT_Api_Version& version) {
   const int major = version.major_version, minor = version.minor_version;
   if (major == PJRT_API_MAJOR && minor >= kOldestMinor) return;
   const bool plugin_is_newer = major > PJRT_API_MAJOR;
-  throw Error(Code::failed_precondition,
-              "PJRT plugin " + path + " speaks version " + std::to_string(major) + "." + std::to_string(minor) +
-                  " of the PJRT C API; torch_tpu was built for " + std::to_string(PJRT_API_MAJOR) + "." +
-                  std::to_string(PJRT_API_MINOR) + " and takes " + std::to_string(PJRT_API_MAJOR) + "." +
-                  std::to_string(kOldestMinor) + " and later of the same major version. " +
-                  (plugin_is_newer ? "Install an older plugin or a torch_tpu built against a newer xla-cpu-pjrt."
-                                   : "Install a newer plugin."));
+  throw Error(
+      Code::failed_precondition,
+      "PJRT plugin " + path + " speaks version " + std::to_string(major) + "." +
+          std::to_string(minor) + " of the PJRT C API; torch_tpu was built for " +
+          std::to_string(PJRT_API_MAJOR) + "." + std::to_string(PJRT_API_MINOR) + " and takes " +
+          std::to_string(PJRT_API_MAJOR) + "." + std::to_string(kOldestMinor) +
+          " and later of the same major version. " +
+          (plugin_is_newer
+               ? "Install an older plugin or a torch_tpu built against a newer xla-cpu-pjrt."
+               : "Install a newer plugin."));
 }
 
 std::map<std::string, std::string> attributes_of(const PJRT_Api* api) {
@@ -57,7 +65,8 @@ std::map<std::string, std::string> attributes_of(const PJRT_Api* api) {
 
 const Plugin& Plugin::load(const std::string& path) {
   static std::mutex mutex;
-  static auto& loaded = *new std::map<std::string, std::unique_ptr<const Plugin>>;  // by the path behind symlinks
+  static auto& loaded =
+      *new std::map<std::string, std::unique_ptr<const Plugin>>;  // by the path behind symlinks
   std::error_code no_such_file;
   std::string real_path = std::filesystem::canonical(path, no_such_file);
   if (no_such_file) real_path = path;  // open() says what is wrong

@@ -8,7 +8,8 @@
 namespace torch_tpu::pjrt {
 namespace {
 
-std::vector<PJRT_DeviceDescription*> descriptions(const PJRT_Api* api, PJRT_TopologyDescription* topology) {
+std::vector<PJRT_DeviceDescription*> descriptions(const PJRT_Api* api,
+                                                  PJRT_TopologyDescription* topology) {
   Args<PJRT_TopologyDescription_GetDeviceDescriptions_Args> args;
   args->topology = topology;
   check(api, api->PJRT_TopologyDescription_GetDeviceDescriptions(args),
@@ -18,16 +19,20 @@ std::vector<PJRT_DeviceDescription*> descriptions(const PJRT_Api* api, PJRT_Topo
 
 }  // namespace
 
-Topology::Topology(const Plugin& plugin, const std::string& name, const Options& options) : plugin_(plugin) {
+Topology::Topology(const Plugin& plugin, const std::string& name, const Options& options)
+    : plugin_(plugin) {
   // libtpu takes an empty name for some topology of its own.
-  if (name.empty()) throw Error(Code::invalid_argument, "the name of a topology is empty; expected one like v6e:1x1");
+  if (name.empty())
+    throw Error(Code::invalid_argument,
+                "the name of a topology is empty; expected one like v6e:1x1");
   const std::vector<PJRT_NamedValue> values = to_named_values(options);
   Args<PJRT_TopologyDescription_Create_Args> args;
   args->topology_name = name.data();
   args->topology_name_size = name.size();
   args->create_options = values.data();
   args->num_options = values.size();
-  check(plugin_.api(), plugin_.api()->PJRT_TopologyDescription_Create(args), "PJRT_TopologyDescription_Create");
+  check(plugin_.api(), plugin_.api()->PJRT_TopologyDescription_Create(args),
+        "PJRT_TopologyDescription_Create");
   topology_ = args->topology;
 }
 
@@ -37,7 +42,9 @@ Topology::~Topology() {
   ignore(plugin_.api(), plugin_.api()->PJRT_TopologyDescription_Destroy(args));
 }
 
-int Topology::num_devices() const { return static_cast<int>(descriptions(plugin_.api(), topology_).size()); }
+int Topology::num_devices() const {
+  return static_cast<int>(descriptions(plugin_.api(), topology_).size());
+}
 
 std::vector<int64_t> Topology::device_ids() const {
   const PJRT_Api* api = plugin_.api();
@@ -59,10 +66,11 @@ std::string Topology::device_kind() const {
   return std::string(args->device_kind, args->device_kind_size);
 }
 
-Topology::Compiled Topology::compile(const std::string& stablehlo, CompileOptions options, bool serialize) const {
+Topology::Compiled Topology::compile(const std::string& stablehlo, CompileOptions options,
+                                     bool serialize) const {
   const PJRT_Api* api = plugin_.api();
-  // libtpu takes a program for one device with or without an assignment, portable or not; one for several needs to know
-  // which, as there is no client whose default it could use.
+  // libtpu takes a program for one device with or without an assignment, portable or not; one for
+  // several needs to know which, as there is no client whose default it could use.
   const size_t needed = static_cast<size_t>(options.num_replicas) * options.num_partitions;
   if (options.device_ids.empty() && needed > 1) {
     options.device_ids = device_ids();
@@ -82,7 +90,8 @@ Topology::Compiled Topology::compile(const std::string& stablehlo, CompileOption
   args->compile_options_size = serialized.size();
   check(api, api->PJRT_Compile(args), "PJRT_Compile");
   const Executable executable(api, args->executable);
-  return {executable.memory_stats(), executable.cost_analysis(), serialize ? executable.serialize() : ""};
+  return {executable.memory_stats(), executable.cost_analysis(),
+          serialize ? executable.serialize() : ""};
 }
 
 }  // namespace torch_tpu::pjrt

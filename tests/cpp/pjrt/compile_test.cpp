@@ -18,14 +18,15 @@ TT_ON_EACH_CPU_PLUGIN(Compile);
 TEST_P(Compile, reports_what_is_wrong_with_the_text) {
   const std::string type = "tensor<2xf32>";
   const std::string program = module("%0: " + type, type,
-                                     "    %1 = \"stablehlo.add\"(%0) : (" + type + ") -> " + type + "\n" +
-                                     "    \"func.return\"(%1) : (" + type + ") -> ()");
+                                     "    %1 = \"stablehlo.add\"(%0) : (" + type + ") -> " + type +
+                                         "\n" + "    \"func.return\"(%1) : (" + type + ") -> ()");
   try {
     client().compile(program, {});
     FAIL() << "compiled";
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("PJRT_Client_Compile: ")) << error.what();
-    EXPECT_NE(std::string(error.what()).find("'stablehlo.add' op expected 2 operands, but found 1"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("'stablehlo.add' op expected 2 operands, but found 1"),
+              std::string::npos)
         << error.what();
   }
 }
@@ -74,13 +75,15 @@ TEST_P(Compile, DISABLED_runs_the_serialized_program) {
 }
 
 TEST_P(Compile, a_serialized_program_runs_in_another_process_on_any_device) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / ("torch_tpu_" + GetParam().name + std::to_string(getpid()));
-  std::ofstream(file, std::ios::binary) << client().compile(add_over_x("tensor<3xf32>"), {}).serialize();
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("torch_tpu_" + GetParam().name + std::to_string(getpid()));
+  std::ofstream(file, std::ios::binary)
+      << client().compile(add_over_x("tensor<3xf32>"), {}).serialize();
   setenv(kFileVariable, file.c_str(), 1);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = "'" + self + "' --gtest_also_run_disabled_tests --gtest_filter=Compile.DISABLED_*/" +
-                              GetParam().name + " > " + file.string() + ".log 2>&1";
+  const std::string command =
+      "'" + self + "' --gtest_also_run_disabled_tests --gtest_filter=Compile.DISABLED_*/" +
+      GetParam().name + " > " + file.string() + ".log 2>&1";
   const int status = std::system(command.c_str());
   std::ifstream log(file.string() + ".log");
   EXPECT_EQ(status, 0) << std::string{std::istreambuf_iterator<char>(log), {}};

@@ -25,8 +25,8 @@ class DeviceTest : public test::OnEachPlugin {
   Buffer execute(const LoadedExecutable& program, std::vector<PJRT_Buffer*> inputs, int device = 0,
                  const std::vector<int64_t>& kept = {}, int launch_id = 0) const {
     PJRT_Buffer* output = nullptr;
-    program.execute(client().devices()[device], inputs.data(), inputs.size(), kept.data(), kept.size(), &output,
-                    launch_id);
+    program.execute(client().devices()[device], inputs.data(), inputs.size(), kept.data(),
+                    kept.size(), &output, launch_id);
     return Buffer(plugin().api(), output);
   }
 };

@@ -54,7 +54,8 @@ TEST_F(FakeMachine, with_google_network_card_and_disk_has_no_tpu) {
 }
 
 TEST_F(FakeMachine, with_four_v6e_chips_says_so) {
-  for (int i = 0; i < 4; ++i) pci("0000:00:0" + std::to_string(i) + ".0", "0x1ae0", "0x006f", "0xff0000");
+  for (int i = 0; i < 4; ++i)
+    pci("0000:00:0" + std::to_string(i) + ".0", "0x1ae0", "0x006f", "0xff0000");
   pci("0000:00:09.0", "0x10de", "0x2335", "0x030200");
   EXPECT_EQ(find_tpu(root_).num_chips, 4);
   EXPECT_EQ(find_tpu(root_).generation, "v6e");
@@ -105,7 +106,8 @@ TEST(FindPlugin, obeys_the_platform_asked_for) {
 }
 
 TEST(FindPlugin, takes_any_path_and_guesses_its_platform_by_name) {
-  const fs::path folder = fs::temp_directory_path() / ("torch_tpu_plugins_" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("torch_tpu_plugins_" + std::to_string(getpid()));
   fs::create_directories(folder);
   for (const auto& [name, platform] : std::map<std::string, std::string>{
            {"libtpu.so", "tpu"}, {"my_cpu_plugin.so", "cpu"}, {"plugin.so", ""}}) {
@@ -118,7 +120,8 @@ TEST(FindPlugin, takes_any_path_and_guesses_its_platform_by_name) {
 
 TEST(FindPlugin, says_what_to_install) {
   EXPECT_EQ(error_of([] { find_plugin("auto", {}, kTpu); }),
-            "this machine has a TPU but libtpu is not installed: pip install libtpu, or set TORCH_TPU_PLATFORM=cpu to run "
+            "this machine has a TPU but libtpu is not installed: pip install libtpu, or set "
+            "TORCH_TPU_PLATFORM=cpu to run "
             "on the CPU");
   EXPECT_EQ(error_of([] { find_plugin("tpu", {}, kNoTpu); }),
             "TORCH_TPU_PLATFORM=tpu, but libtpu is not installed: pip install libtpu");
@@ -132,7 +135,8 @@ TEST(FindPlugin, says_what_to_install) {
 
 TEST(ClientOptions, always_count_the_cpu_devices) {
   EXPECT_EQ(client_options("cpu", 1, "2.13"), (Options{{"cpu_device_count", int64_t{1}}}));
-  EXPECT_EQ(std::get<std::string>(client_options("tpu", 1, "2.13").at("ml_framework_version")), "2.13");
+  EXPECT_EQ(std::get<std::string>(client_options("tpu", 1, "2.13").at("ml_framework_version")),
+            "2.13");
   EXPECT_TRUE(client_options("", 1, "2.13").empty());
 }
 
@@ -157,7 +161,8 @@ TEST(RankEnvironment, gives_each_process_its_chip_and_all_the_same_slice) {
   EXPECT_EQ(second.at("CLOUD_TPU_TASK_ID"), "1");
   EXPECT_EQ(second.at("TPU_PROCESS_PORT"), "8477");
   EXPECT_EQ(second.at("TPU_PROCESS_BOUNDS"), "2,2,1");
-  EXPECT_EQ(second.at("TPU_PROCESS_ADDRESSES"), "localhost:8476,localhost:8477,localhost:8478,localhost:8479");
+  EXPECT_EQ(second.at("TPU_PROCESS_ADDRESSES"),
+            "localhost:8476,localhost:8477,localhost:8478,localhost:8479");
   EXPECT_EQ(rank_environment(3, 4).at("TPU_PROCESS_ADDRESSES"), second.at("TPU_PROCESS_ADDRESSES"));
   EXPECT_THROW(rank_environment(0, 3), Error);
 }

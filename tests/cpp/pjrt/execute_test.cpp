@@ -31,22 +31,25 @@ class Execute : public DeviceTest {
   uintptr_t address(const Buffer& buffer) const {
     Args<PJRT_Buffer_UnsafePointer_Args> args;
     args->buffer = buffer.get();
-    check(plugin().api(), plugin().api()->PJRT_Buffer_UnsafePointer(args), "PJRT_Buffer_UnsafePointer");
+    check(plugin().api(), plugin().api()->PJRT_Buffer_UnsafePointer(args),
+          "PJRT_Buffer_UnsafePointer");
     return args->buffer_pointer;
   }
 };
 TT_ON_EACH_CPU_PLUGIN(Execute);
 
 TEST_P(Execute, adds_two_arrays) {
-  const auto out = test::run(client(), add("tensor<3xf32>"), {array<float>({3}, {1, 2, 3}), array<float>({3}, {10, 20, 30})});
+  const auto out = test::run(client(), add("tensor<3xf32>"),
+                             {array<float>({3}, {1, 2, 3}), array<float>({3}, {10, 20, 30})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].type.str(), "f32[3]");
   EXPECT_EQ(out[0].values<float>(), (Floats{11, 22, 33}));
 }
 
 TEST_P(Execute, returns_several_results_of_different_types) {
-  const std::string program = module("%0: tensor<2xi32>", "tensor<2xi32>, tensor<2xi1>",
-                                     R"(    %1 = "stablehlo.negate"(%0) : (tensor<2xi32>) -> tensor<2xi32>
+  const std::string program =
+      module("%0: tensor<2xi32>", "tensor<2xi32>, tensor<2xi1>",
+             R"(    %1 = "stablehlo.negate"(%0) : (tensor<2xi32>) -> tensor<2xi32>
     %2 = "stablehlo.compare"(%0, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
     "func.return"(%1, %2) : (tensor<2xi32>, tensor<2xi1>) -> ())");
   const auto out = test::run(client(), program, {array<int32_t>({2}, {5, -7})});
@@ -56,7 +59,9 @@ TEST_P(Execute, returns_several_results_of_different_types) {
 }
 
 TEST_P(Execute, takes_no_arguments) {
-  const std::string program = module("", "tensor<f64>", R"(    %0 = "stablehlo.constant"() <{value = dense<2.5> : tensor<f64>}> : () -> tensor<f64>
+  const std::string program = module(
+      "", "tensor<f64>",
+      R"(    %0 = "stablehlo.constant"() <{value = dense<2.5> : tensor<f64>}> : () -> tensor<f64>
     "func.return"(%0) : (tensor<f64>) -> ())");
   const auto out = test::run(client(), program, {});
   EXPECT_EQ(out[0].type.str(), "f64[]");
@@ -87,12 +92,15 @@ TEST_P(Execute, refuses_a_wrong_number_of_arguments) {
 }
 
 TEST_P(Execute, sums_across_partitions_launched_from_one_thread_each) {
-  const LoadedExecutable executable = client().compile(all_reduce("tensor<1xf32>", 2), {.num_partitions = 2, .device_ids = {0, 1}});
+  const LoadedExecutable executable =
+      client().compile(all_reduce("tensor<1xf32>", 2), {.num_partitions = 2, .device_ids = {0, 1}});
   const Buffer x[] = {upload({1}, 0), upload({41}, 1)};
   Floats out[2];
   std::vector<std::thread> threads;
   for (int device : {0, 1}) {
-    threads.emplace_back([&, device] { out[device] = download(execute(executable, {x[device].get()}, device, {}, 7)); });
+    threads.emplace_back([&, device] {
+      out[device] = download(execute(executable, {x[device].get()}, device, {}, 7));
+    });
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(out[0], Floats{42});
@@ -138,14 +146,15 @@ TEST_P(Execute, frees_a_result_that_is_dropped_while_it_is_computed) {
   const LoadedExecutable program = client().compile(
       module("%0: " + type, type,
              "    %1 = \"stablehlo.dot_general\"(%0, %0) <{dot_dimension_numbers = #stablehlo.dot<"
-             "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (" + type + ", " + type +
-                 ") -> " + type + "\n    \"func.return\"(%1) : (" + type + ") -> ()"),
+             "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (" +
+                 type + ", " + type + ") -> " + type + "\n    \"func.return\"(%1) : (" + type +
+                 ") -> ()"),
       {});
   const Floats ones(256 * 256, 1);
   Buffer x = client().from_host(ones.data(), {DType::f32, {256, 256}}, client().devices()[0]);
   Buffer last;
   for (int i = 0; i < 20; ++i) last = execute(program, {x.get()});  // each drops the one before
-  x = Buffer();                                                      // and an input in use
+  x = Buffer();                                                     // and an input in use
   EXPECT_EQ(download(last), Floats(256 * 256, 256));
 }
 

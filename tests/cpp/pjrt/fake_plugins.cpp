@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two libraries that Plugin::load must refuse: one without the entry point, and, with TT_FUTURE defined, one that speaks
-// a major version that does not exist yet.
+// Two libraries that Plugin::load must refuse: one without the entry point, and, with TT_FUTURE
+// defined, one that speaks a major version that does not exist yet.
 #include <pjrt_c_api.h>
 
 #ifdef TT_FUTURE

@@ -30,12 +30,14 @@ std::string load_error(const std::string& path, Code code) {
 
 TEST(PluginLoad, of_a_missing_file_says_so_and_what_to_install) {
   EXPECT_EQ(load_error("/nowhere/plugin.so", Code::not_found),
-            "PJRT plugin /nowhere/plugin.so does not exist. Install xla-cpu-pjrt (CPU) or libtpu (TPU), or set "
+            "PJRT plugin /nowhere/plugin.so does not exist. Install xla-cpu-pjrt (CPU) or libtpu "
+            "(TPU), or set "
             "TORCH_TPU_PLATFORM to the path of a PJRT plugin.");
 }
 
 TEST(PluginLoad, of_a_file_that_is_no_library_gives_the_loaders_reason) {
-  const fs::path file = fs::temp_directory_path() / ("torch_tpu_text_" + std::to_string(getpid()) + ".so");
+  const fs::path file =
+      fs::temp_directory_path() / ("torch_tpu_text_" + std::to_string(getpid()) + ".so");
   std::ofstream(file) << "text";
   const std::string error = load_error(file, Code::failed_precondition);
   EXPECT_TRUE(error.starts_with("PJRT plugin " + file.string() + " cannot be loaded: ")) << error;
@@ -50,23 +52,28 @@ TEST(PluginLoad, of_another_library_says_that_it_is_no_plugin) {
 
 TEST(PluginLoad, of_another_major_version_names_both_and_what_to_do) {
   const std::string error = load_error(TT_FUTURE_PLUGIN, Code::failed_precondition);
-  EXPECT_EQ(error, "PJRT plugin " TT_FUTURE_PLUGIN " speaks version 1.5 of the PJRT C API; torch_tpu was built for 0." +
+  EXPECT_EQ(error, "PJRT plugin " TT_FUTURE_PLUGIN
+                   " speaks version 1.5 of the PJRT C API; torch_tpu was built for 0." +
                        std::to_string(PJRT_API_MINOR) +
-                       " and takes 0.29 and later of the same major version. Install an older plugin or a torch_tpu "
+                       " and takes 0.29 and later of the same major version. Install an older "
+                       "plugin or a torch_tpu "
                        "built against a newer xla-cpu-pjrt.");
-  EXPECT_EQ(load_error(TT_FUTURE_PLUGIN, Code::failed_precondition), error);  // and again: nothing half loaded stays
+  EXPECT_EQ(load_error(TT_FUTURE_PLUGIN, Code::failed_precondition),
+            error);  // and again: nothing half loaded stays
 }
 
 class LoadedPlugin : public test::OnEachPlugin {};
 TT_ON_EACH_CPU_PLUGIN(LoadedPlugin);
 
 TEST_P(LoadedPlugin, is_one_per_file_whatever_the_path_and_thread) {
-  const fs::path link = fs::temp_directory_path() / ("torch_tpu_link_" + std::to_string(getpid()) + GetParam().name);
+  const fs::path link =
+      fs::temp_directory_path() / ("torch_tpu_link_" + std::to_string(getpid()) + GetParam().name);
   fs::create_symlink(GetParam().path, link);
   const Plugin* found[8];
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&, i] { found[i] = &Plugin::load(i % 2 == 0 ? GetParam().path : link.string()); });
+    threads.emplace_back(
+        [&, i] { found[i] = &Plugin::load(i % 2 == 0 ? GetParam().path : link.string()); });
   }
   for (std::thread& t : threads) t.join();
   for (const Plugin* plugin : found) EXPECT_EQ(plugin, &Plugin::load(GetParam().path));
@@ -82,8 +89,9 @@ TEST_P(LoadedPlugin, says_what_it_understands) {
 
 TEST_P(LoadedPlugin, has_the_ffi_extension_and_not_one_that_nobody_defined) {
   ASSERT_NE(plugin().extension(PJRT_Extension_Type_FFI), nullptr);
-  EXPECT_EQ(static_cast<const PJRT_Extension_Base*>(plugin().extension(PJRT_Extension_Type_FFI))->type,
-            PJRT_Extension_Type_FFI);
+  EXPECT_EQ(
+      static_cast<const PJRT_Extension_Base*>(plugin().extension(PJRT_Extension_Type_FFI))->type,
+      PJRT_Extension_Type_FFI);
   EXPECT_EQ(plugin().extension(12345), nullptr);
 }
 
@@ -115,7 +123,8 @@ TEST_P(LoadedPlugin, has_a_fingerprint_of_its_file_and_attributes) {
 
 class FingerprintOfFile : public ::testing::Test {
  protected:
-  FingerprintOfFile() : folder_(fs::temp_directory_path() / ("torch_tpu_files_" + std::to_string(getpid()))) {
+  FingerprintOfFile()
+      : folder_(fs::temp_directory_path() / ("torch_tpu_files_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~FingerprintOfFile() override { fs::remove_all(folder_); }
@@ -126,7 +135,9 @@ class FingerprintOfFile : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(FingerprintOfFile, does_not_depend_on_its_name) { EXPECT_EQ(of("a", "bytes"), of("b", "bytes")); }
+TEST_F(FingerprintOfFile, does_not_depend_on_its_name) {
+  EXPECT_EQ(of("a", "bytes"), of("b", "bytes"));
+}
 
 TEST_F(FingerprintOfFile, depends_on_size_and_on_bytes_at_both_ends_and_between) {
   std::string bytes(10 << 20, 'x');
@@ -146,10 +157,13 @@ TEST_F(FingerprintOfFile, takes_files_shorter_than_a_sample) {
 
 TEST_F(FingerprintOfFile, depends_on_the_attributes) {
   of("a", "bytes");
-  EXPECT_NE(fingerprint(folder_ / "a", {{"xla_version", "2"}}), fingerprint(folder_ / "a", {{"xla_version", "3"}}));
+  EXPECT_NE(fingerprint(folder_ / "a", {{"xla_version", "2"}}),
+            fingerprint(folder_ / "a", {{"xla_version", "3"}}));
 }
 
-TEST(Fingerprint, of_a_missing_file_throws) { EXPECT_THROW(fingerprint("/nowhere/plugin.so", {}), Error); }
+TEST(Fingerprint, of_a_missing_file_throws) {
+  EXPECT_THROW(fingerprint("/nowhere/plugin.so", {}), Error);
+}
 
 }  // namespace
 }  // namespace torch_tpu::pjrt

@@ -26,7 +26,8 @@ class OneChip : public ::testing::TestWithParam<Chip> {
 INSTANTIATE_TEST_SUITE_P(, OneChip,
                          ::testing::Values(Chip{"v5e", "v5e:1x1", "TPU v5 lite", 1},
                                            Chip{"v6e", "v6e:1x1", "TPU v6 lite", 1},
-                                           Chip{"v7x", "tpu7x:1x1x1", "TPU7x", 2}),  // two devices a chip
+                                           Chip{"v7x", "tpu7x:1x1x1", "TPU7x",
+                                                2}),  // two devices a chip
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(OneChip, has_its_devices) {
@@ -37,7 +38,8 @@ TEST_P(OneChip, has_its_devices) {
 }
 
 TEST_P(OneChip, takes_the_option_for_its_bounds) {
-  const Topology chip(plugin(), GetParam().topology, {{"chips_per_host_bounds", std::vector<int64_t>{1, 1, 1}}});
+  const Topology chip(plugin(), GetParam().topology,
+                      {{"chips_per_host_bounds", std::vector<int64_t>{1, 1, 1}}});
   EXPECT_EQ(chip.num_devices(), GetParam().num_devices);
 }
 
@@ -79,13 +81,15 @@ TEST_P(OneChip, says_what_does_not_fit) {
 }
 
 class TopologyOfLibtpu : public OneChip {};
-INSTANTIATE_TEST_SUITE_P(, TopologyOfLibtpu, ::testing::Values(Chip{"v6e", "v6e:2x2", "TPU v6 lite", 4}),
+INSTANTIATE_TEST_SUITE_P(, TopologyOfLibtpu,
+                         ::testing::Values(Chip{"v6e", "v6e:2x2", "TPU v6 lite", 4}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(TopologyOfLibtpu, compiles_collectives_for_all_its_devices) {
   const Topology slice(plugin(), GetParam().topology);
   EXPECT_EQ(slice.device_ids(), (std::vector<int64_t>{0, 1, 2, 3}));
-  EXPECT_GT(slice.compile(all_reduce("tensor<1024xf32>", 4), {.num_partitions = 4}).memory.code_bytes, 0);
+  EXPECT_GT(
+      slice.compile(all_reduce("tensor<1024xf32>", 4), {.num_partitions = 4}).memory.code_bytes, 0);
   EXPECT_THROW(slice.compile(all_reduce("tensor<1024xf32>", 8), {.num_partitions = 8}), Error);
 }
 

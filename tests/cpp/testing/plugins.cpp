@@ -30,7 +30,8 @@ const pjrt::Client& client(const PluginUnderTest& plugin) {
   std::unique_ptr<pjrt::Client>& entry = clients[plugin.path];
   if (!entry) {
     pjrt::set_defaults(pjrt::environment_defaults("cpu", {}));
-    entry = pjrt::Client::create(pjrt::Plugin::load(plugin.path), pjrt::client_options("cpu", 4, ""));
+    entry =
+        pjrt::Client::create(pjrt::Plugin::load(plugin.path), pjrt::client_options("cpu", 4, ""));
   }
   return *entry;
 }
@@ -40,7 +41,8 @@ const pjrt::Client& default_client() {
   for (const PluginUnderTest& plugin : cpu_plugins()) {
     if (!plugin.path.empty() && (wanted == nullptr || plugin.name == wanted)) return client(plugin);
   }
-  throw std::runtime_error("no CPU plugin to run tests on: pip install xla-cpu-pjrt, then configure anew");
+  throw std::runtime_error(
+      "no CPU plugin to run tests on: pip install xla-cpu-pjrt, then configure anew");
 }
 
 }  // namespace torch_tpu::test

@@ -10,7 +10,8 @@ namespace torch_tpu::test {
 
 Arrays run(const pjrt::Client& client, const std::string& stablehlo, const Arrays& inputs) {
   PJRT_Device* device = client.devices()[0];
-  static auto& programs = *new std::map<std::pair<const pjrt::Client*, std::string>, pjrt::LoadedExecutable>;
+  static auto& programs =
+      *new std::map<std::pair<const pjrt::Client*, std::string>, pjrt::LoadedExecutable>;
   const auto key = std::pair(&client, stablehlo);
   auto it = programs.find(key);
   if (it == programs.end()) it = programs.emplace(key, client.compile(stablehlo, {})).first;
@@ -38,7 +39,9 @@ Arrays run(const pjrt::Client& client, const std::string& stablehlo, const Array
   return outputs;
 }
 
-Arrays run(const std::string& stablehlo, const Arrays& inputs) { return run(default_client(), stablehlo, inputs); }
+Arrays run(const std::string& stablehlo, const Arrays& inputs) {
+  return run(default_client(), stablehlo, inputs);
+}
 
 Arrays run(const hlo::Module& module, const Arrays& inputs) {
   Arrays arguments;
