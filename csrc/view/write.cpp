@@ -6,6 +6,24 @@
 namespace torch_tpu::view {
 namespace {
 
+// Steps that skip more than this many elements for one that is written are left to a scatter.
+constexpr int64_t kMaxWaste = 64;
+
+bool is_wasteful(const Plan& p) {
+  return hlo::numel(spans(p)) > kMaxWaste * hlo::numel(each(p, &Factor::length));
+}
+
+// The view's offset from the starts of a chain.
+Value offset_of(hlo::Builder& b, const Plan& p, const hlo::Values& operands) {
+  if (p.window > 0) return operands[0];
+  const hlo::Values starts = factor_starts(b, p, operands);
+  Value offset = constant(b, DType::s64, 0);
+  for (size_t i = 0; i < starts.size(); ++i) {
+    offset = offset * constant(b, DType::s64, p.factors[i].size) + starts[i];
+  }
+  return offset;
+}
+
 // `data` as the slices of the factors: the inverse of what reading does after slicing.
 Value to_slices(Value data, const Plan& p) {
   const Kept k = kept(p);
@@ -59,12 +77,12 @@ Value write_chain(Value x, const Plan& p, const hlo::Values& operands, Value dat
   return reshape(dynamic_update_slice(flatten(x), range, operands), x.dims());
 }
 
-Value write_gather(Value x, const View& v, Value offset, Value data) {
+Value scatter_at(Value x, const View& v, Value offset, Value data) {
   hlo::ScatterDims dims;
   dims.inserted_window_dims = {0};
   dims.scatter_dims_to_operand_dims = {0};
   dims.index_vector_dim = 1;
-  const Value index = reshape(flat_index(v, offset, x.numel()), {data.numel(), 1});
+  const Value index = flatten(flat_index(v, offset, x.numel()));
   const auto overwrite = [](const hlo::Values&, const hlo::Values& right) { return right; };
   View distinct = v;
   distinct.sizes = distinct_sizes(v);
@@ -89,8 +107,14 @@ Value write(Value base, const View& v, const Plan& p, const hlo::Values& starts,
   if (distinct != v.sizes)
     data = slice(data, Dims(distinct.size(), 0), distinct, Dims(distinct.size(), 1));
   const Value x = reinterpret(base, v.dtype);
-  const Value written = p.kind == Plan::Kind::chain ? write_chain(x, p, starts, data)
-                                                    : write_gather(x, v, starts[0], data);
+  Value written;
+  if (p.kind == Plan::Kind::gather) {
+    written = scatter_at(x, v, starts[0], data);
+  } else if (is_wasteful(p)) {
+    written = scatter_at(x, v, offset_of(x.builder(), p, starts), data);
+  } else {
+    written = write_chain(x, p, starts, data);
+  }
   return reinterpret_back(base, written);
 }
 
