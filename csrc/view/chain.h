@@ -38,6 +38,12 @@ Dims distinct_sizes(const View& v);
 // x's dims 0 .. n-1 cut into the plan's factors; of a window, the range at `operands[0]`, padded.
 Value factored(Value x, const Plan& p, const hlo::Values& operands);
 
+// A view that no chain reads, joined from a few pieces that chains do read: overlapping windows are
+// as many shifted copies as windows meet at one element. Null if it would take more than 32.
+// XLA gathers on TPU element by element (0.18 us each on v5e by its compiler's account); slices
+// stream.
+Value read_in_pieces(Value flat, View v, Value offset);
+
 void require_operands(const Plan& p, const hlo::Values& operands);
 
 }  // namespace torch_tpu::view

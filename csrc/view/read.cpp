@@ -23,6 +23,7 @@ Value read_chain(Value x, const View& v, const Plan& p, const hlo::Values& opera
 }
 
 Value read_gather(Value x, const View& v, Value offset) {
+  if (const Value y = read_in_pieces(flatten(x), v, offset)) return y;
   const Value y = take(flatten(x), flat_index(v, offset, x.numel()));
   return broadcast_to(y, v.sizes);
 }

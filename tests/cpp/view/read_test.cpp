@@ -14,7 +14,7 @@ void expect_reads(const model::Case& c, model::Rng& rng) {
 }
 
 TEST(read, random_views_on_the_plugin) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
     model::Rng rng(seed);
     const model::Case c = model::random_case(rng);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + str(c));
@@ -52,6 +52,41 @@ TEST(read, every_class_on_the_plugin) {
   reads({2, 4, 3, 2}, {0, 2, 1, 0}, 3);
   reads({0, 3}, {10, 1}, 40);
   reads({}, {}, 39);
+}
+
+// How often an operation stands in the program that reads the view.
+int count_ops(const Type& base, const View& v, const std::string& name) {
+  const Plan p = plan(base, v);
+  hlo::Builder b;
+  const Value x = b.parameter(0, base);
+  const std::string text = b.finish({read(x, v, p, model::declare_starts(b, p))}).text;
+  int count = 0;
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) ++count;
+  return count;
+}
+
+TEST(read, overlapping_windows_are_joined_from_slices) {
+  model::Rng rng(1);
+  const model::Case cases[] = {
+      {{DType::s32, {21}}, {DType::s32, {9, 4}, {2, 1}, 1}},
+      {{DType::s32, {20}}, {DType::s32, {18, 3}, {1, 1}, 0}},
+      {{DType::s32, {3, 20}}, {DType::s32, {3, 3, 12}, {20, 4, 1}, 0}},
+      {{DType::s32, {2, 6, 7}}, {DType::s32, {2, 3, 3, 4, 5}, {42, 7, 1, 7, 1}, 0}},
+      {{DType::s32, {40}}, {DType::s32, {2, 2, 2}, {15, 10, 6}, 3}},
+  };
+  for (const model::Case& c : cases) {
+    SCOPED_TRACE(str(c));
+    EXPECT_EQ(plan(c.base, c.view).kind, Plan::Kind::gather);
+    EXPECT_EQ(count_ops(c.base, c.view, "\"stablehlo.gather\""), 0);
+    expect_reads(c, rng);
+  }
+}
+
+TEST(read, windows_of_many_pieces_are_a_gather) {
+  model::Rng rng(1);
+  const model::Case c = {{DType::s32, {100}}, {DType::s32, {50, 50}, {1, 1}, 1}};
+  EXPECT_EQ(count_ops(c.base, c.view, "\"stablehlo.gather\""), 1);
+  expect_reads(c, rng);
 }
 
 TEST(read, takes_as_many_starts_as_the_plan_has) {
