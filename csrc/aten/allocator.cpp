@@ -104,8 +104,10 @@ TpuAllocator& allocator() {
 void require_capacity(runtime::Device& device, int64_t nbytes) {
   constexpr int64_t kAlwaysFits = int64_t{64} << 20;  // not worth asking the plugin or /proc
   if (nbytes <= kAlwaysFits) return;
+  static const int64_t total = capacity(device).total;  // of every device of the process
+  if (nbytes <= total) return;
   const Capacity c = capacity(device);
-  TORCH_CHECK_WITH(OutOfMemoryError, nbytes <= c.total, "tpu out of memory. Tried to allocate ", readable(nbytes), ". tpu:",
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "tpu out of memory. Tried to allocate ", readable(nbytes), ". tpu:",
                    device.index(), " has a total capacity of ", readable(c.total), " of which ", readable(c.free),
                    " is free. Arrays of this process hold ", readable(device.memory().allocated), ".");
 }

@@ -29,8 +29,8 @@ class TpuAllocator final : public c10::DeviceAllocator {
 
 TpuAllocator& allocator();
 
-// Throws c10::OutOfMemoryError if `nbytes` are more than the device has in all. XLA:CPU aborts the process where a TPU reports
-// RESOURCE_EXHAUSTED, so this is asked before memory of that size is.
+// Throws c10::OutOfMemoryError if `nbytes` are more than the device has in all. For memory that is asked for now and taken
+// later: PyTorch promises the error at the call. What a program needs, the plugin refuses itself (RESOURCE_EXHAUSTED).
 void require_capacity(runtime::Device& device, int64_t nbytes);
 
 }  // namespace torch_tpu::aten

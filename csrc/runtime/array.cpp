@@ -121,21 +121,24 @@ DeviceArray::~DeviceArray() { device_.unlink(*this); }
 
 void DeviceArray::wait() { pjrt_buffer().ready().wait(); }
 
-// One program per (dtype, dims), the number an operand: zeros, ones and full of one shape share it.
 PJRT_Buffer* DeviceArray::materialize() {
   static std::mutex mutex;  // two threads may read one splat at once
   std::lock_guard lock(mutex);
   if (buffer_) return buffer_.get();
+  device_.set_buffer(*this, filled());
+  return buffer_.get();
+}
+
+// One program per (dtype, dims), the number an operand: zeros, ones and full of one shape share it.
+pjrt::Buffer DeviceArray::filled() {
   if (type_->rank() == 0) {
-    buffer_ = Device::client().from_host(splat_.bits, *type_, device_.pjrt_device());
-    return buffer_.get();
+    return Device::client().from_host(splat_.bits, *type_, device_.pjrt_device());
   }
   if (nbytes_ <= 4096) {  // quicker than a launch, and needs no compile
     const int64_t size = hlo::itemsize(type_->dtype);
     alignas(64) unsigned char bytes[4096];
     for (int64_t i = 0; i < nbytes_; i += size) std::memcpy(bytes + i, splat_.bits, static_cast<size_t>(size));
-    buffer_ = Device::client().from_host(bytes, *type_, device_.pjrt_device());
-    return buffer_.get();
+    return Device::client().from_host(bytes, *type_, device_.pjrt_device());
   }
   hlo::Builder b;
   hlo::Value v = b.parameter(0, {type_->dtype, {}});
@@ -144,8 +147,7 @@ PJRT_Buffer* DeviceArray::materialize() {
   PJRT_Buffer* input = scalar->buffer();
   PJRT_Buffer* output = nullptr;
   program->executable.execute(device_.pjrt_device(), &input, 1, nullptr, 0, &output);
-  buffer_ = pjrt::Buffer(Device::client().plugin().api(), output);
-  return buffer_.get();
+  return pjrt::Buffer(Device::client().plugin().api(), output);
 }
 
 }  // namespace torch_tpu::runtime

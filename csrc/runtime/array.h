@@ -70,6 +70,7 @@ class DeviceArray {
  private:
   friend class Device;
   PJRT_Buffer* materialize();
+  pjrt::Buffer filled();  // with the splat's number
 
   Device& device_;
   const Type* type_;

@@ -76,8 +76,18 @@ void Device::link(DeviceArray& a) {
   a.next_ = head_;
   if (head_) head_->previous_ = &a;
   head_ = &a;
-  memory_.allocated += a.nbytes_;
-  memory_.total_allocated += a.nbytes_;
+  if (a.buffer_) add_to_account(a.nbytes_);
+}
+
+void Device::set_buffer(DeviceArray& splat, pjrt::Buffer buffer) {
+  std::lock_guard lock(mutex_);
+  splat.buffer_ = std::move(buffer);
+  add_to_account(splat.nbytes_);
+}
+
+void Device::add_to_account(int64_t nbytes) {
+  memory_.allocated += nbytes;
+  memory_.total_allocated += nbytes;
   memory_.count++;
   memory_.total_count++;
   if (memory_.allocated > memory_.peak) memory_.peak = memory_.allocated;
@@ -89,6 +99,7 @@ void Device::unlink(DeviceArray& a) {
   if (a.previous_) a.previous_->next_ = a.next_;
   else head_ = a.next_;
   if (a.next_) a.next_->previous_ = a.previous_;
+  if (!a.buffer_) return;
   memory_.allocated -= a.nbytes_;
   memory_.total_freed += a.nbytes_;
   memory_.count--;

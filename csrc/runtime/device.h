@@ -11,7 +11,7 @@
 
 namespace torch_tpu::runtime {
 
-// Bytes and counts of live arrays, by our own account: plugins differ in what they report.
+// Bytes and counts of live buffers, by our own account: plugins differ in what they report. A splat has none.
 struct MemoryStats {
   int64_t allocated = 0, peak = 0, total_allocated = 0, total_freed = 0;
   int64_t count = 0, peak_count = 0, total_count = 0;
@@ -71,7 +71,8 @@ class Device {
   Device(int index, PJRT_Device* d) : index_(index), pjrt_device_(d) {}
   void link(DeviceArray& a);
   void unlink(DeviceArray& a);
-  void account(int64_t nbytes);
+  void set_buffer(DeviceArray& splat, pjrt::Buffer buffer);
+  void add_to_account(int64_t nbytes);      // with the mutex held
 
   int index_;
   PJRT_Device* pjrt_device_;
