@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.backends.tpu: process-wide settings of the device.
 
-    torch.backends.tpu.matmul.precision = "high"     # "highest", "high", "medium", or None: torch's own setting
+    torch.backends.tpu.matmul.precision = "high"     # "highest", "high", "medium", or None:
+    torch's own setting
     with torch.backends.tpu.flags(precision="medium"):
         ...
 
-A TPU multiplies bfloat16. "highest" makes a float32 product of six bfloat16 ones and is as exact as float32 on a CPU, "high" of
+A TPU multiplies bfloat16. "highest" makes a float32 product of six bfloat16 ones and is as exact
+as float32 on a CPU, "high" of
 three, "medium" of one. XLA:CPU multiplies float32 whatever is set.
 """
 
@@ -38,7 +40,10 @@ class _Matmul:
     def precision(self, value: str | None) -> None:
         global _own
         if value is not None and value not in _LEVELS:
-            raise ValueError(f"torch.backends.tpu.matmul.precision: expected one of {list(_LEVELS)} or None, got {value!r}")
+            raise ValueError(
+                "torch.backends.tpu.matmul.precision: "
+                f"expected one of {list(_LEVELS)} or None, got {value!r}"
+            )
         _own = value
         follow_torch()
 

@@ -10,5 +10,7 @@ BUILT_FOR = "2.13"
 
 
 def is_supported(torch_version: str) -> bool:
-    """Whether this build runs with torch `torch_version` ("2.13.0+cpu"): the minor must be the one it was built for."""
+    """Whether this build runs with torch `torch_version` ("2.13.0+cpu"): the minor must be the
+    one it was built for.
+    """
     return torch_version.split("+")[0].split(".")[:2] == BUILT_FOR.split(".")

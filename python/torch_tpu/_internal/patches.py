@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of PyTorch is replaced at run time, each with its reason and the versions it is needed for."""
+"""What of PyTorch is replaced at run time, each with its reason and the versions it is needed
+for.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def apply() -> None:
 
 
 def _follow_float32_matmul_precision() -> None:
-    """2.13: no hook tells a backend that the precision changed, and asking for it costs 0.25 us, as much as our whole share of
+    """2.13: no hook tells a backend that the precision changed, and asking for it costs 0.25 us,
+    as much as our whole share of
     a small operator. So the setter passes it on."""
     original = torch.set_float32_matmul_precision
 

@@ -73,12 +73,16 @@ def _plugin_choice() -> tuple[str, list[str]]:
         return platform, list(plugins.values())
     name = "lammps-jax-pjrt-cpu" if platform == "lammps" else platform
     if name not in plugins:
-        raise RuntimeError(f"TORCH_TPU_PLATFORM={platform}, but its plugin is not installed: pip install {name}")
+        raise RuntimeError(
+            f"TORCH_TPU_PLATFORM={platform}, but its plugin is not installed: pip install {name}"
+        )
     return "cpu", [plugins[name]]
 
 
 def configure(core: ModuleType) -> None:
-    """Reads the environment and tells the core; loads nothing. What is wrong is kept for `failure`: import must go on."""
+    """Reads the environment and tells the core; loads nothing. What is wrong is kept for
+    `failure`: import must go on.
+    """
     global _failure, _guessed
     if core.is_initialized():
         return
@@ -98,7 +102,9 @@ def configure(core: ModuleType) -> None:
         num_devices = _number("TORCH_TPU_DEVICES", 1, 1)
         config["cache_max_bytes"] = _number("TORCH_TPU_CACHE_MAX_BYTES", 4 << 30, 0)
         config["plugin_path"], config["platform"] = choice["path"], choice["platform"]
-        config["num_devices"] = choice["num_devices"] if choice["platform"] == "tpu" else num_devices
+        config["num_devices"] = (
+            choice["num_devices"] if choice["platform"] == "tpu" else num_devices
+        )
         _guessed = choice["guessed"]
     except RuntimeError as e:
         _failure = str(e)
@@ -113,8 +119,14 @@ def failure() -> str | None:
 
 
 def announce() -> None:
-    """Says on stderr, once, that `auto` found no TPU and runs on the CPU; TORCH_TPU_QUIET=1 silences it."""
+    """Says on stderr, once, that `auto` found no TPU and runs on the CPU; TORCH_TPU_QUIET=1
+    silences it.
+    """
     global _guessed
     if _guessed and not _flag("TORCH_TPU_QUIET"):
-        print("torch_tpu: no TPU on this machine; the device tpu runs on XLA:CPU (TORCH_TPU_QUIET=1 hides this line)", file=sys.stderr)
+        print(
+            "torch_tpu: no TPU on this machine; the device tpu runs on XLA:CPU "
+            "(TORCH_TPU_QUIET=1 hides this line)",
+            file=sys.stderr,
+        )
     _guessed = False

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes "tpu" a device of PyTorch: once a process, without creating a client or loading a plugin."""
+"""Makes "tpu" a device of PyTorch: once a process, without creating a client or loading a
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def register() -> None:
     """Registers the backend; calling it again does nothing.
 
     Raises:
-        Unusable: another torch version than the one we are built for, another package of our name, or PyTorch's one slot for
+        Unusable: another torch version than the one we are built for, another package of our
+            name, or PyTorch's one slot for
             backends of others is taken.
     """
     global _registered
@@ -38,7 +41,10 @@ def register() -> None:
     try:
         from torch_tpu import _C
     except ImportError as e:
-        raise Unusable(f"its C++ core does not load ({e}). Reinstall it: pip install --force-reinstall torch-tpu-pjrt") from e
+        raise Unusable(
+            f"its C++ core does not load ({e}). "
+            "Reinstall it: pip install --force-reinstall torch-tpu-pjrt"
+        ) from e
     from torch_tpu._internal import patches, platform
 
     platform.configure(_C)
@@ -48,7 +54,9 @@ def register() -> None:
 
     torch._register_device_module("tpu", module)
     for name, part in list(sys.modules.items()):
-        if name.startswith("torch_tpu.tpu."):  # so that `import torch.tpu.memory` finds the same module, not a copy
+        if name.startswith(
+            "torch_tpu.tpu."
+        ):  # so that `import torch.tpu.memory` finds the same module, not a copy
             sys.modules["torch.tpu." + name.removeprefix("torch_tpu.tpu.")] = part
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     backends.install()
@@ -61,21 +69,25 @@ def register() -> None:
 def _check_torch_version() -> None:
     if not compat.is_supported(torch.__version__):
         raise Unusable(
-            f"this build is for torch {compat.BUILT_FOR}, and torch {torch.__version__} is installed. "
+            f"this build is for torch {compat.BUILT_FOR}, "
+            f"and torch {torch.__version__} is installed. "
             f"Install the one that fits: pip install 'torch=={compat.BUILT_FOR}.*', "
             "or a torch-tpu-pjrt that is built for yours"
         )
 
 
 def _check_other_package() -> None:
-    """Google's backend is the distribution "torch-tpu" and has our import name: its files and ours overwrite each other."""
+    """Google's backend is the distribution "torch-tpu" and has our import name: its files and
+    ours overwrite each other.
+    """
     try:
         other = metadata.distribution("torch-tpu")
     except metadata.PackageNotFoundError:
         return
     raise Unusable(
-        f"the package torch-tpu {other.version}, Google's backend, is installed too. It has the same import name, torch_tpu, so "
-        "one of the two is broken. Keep one of them: pip uninstall torch-tpu torch-tpu-pjrt, then install the one you want"
+        f"the package torch-tpu {other.version}, Google's backend, is installed too. "
+        "It has the same import name, torch_tpu, so one of the two is broken. Keep one of them: "
+        "pip uninstall torch-tpu torch-tpu-pjrt, then install the one you want"
     )
 
 
@@ -83,6 +95,7 @@ def _check_slot() -> None:
     taken = torch._C._get_privateuse1_backend_name()
     if taken != "privateuseone":
         raise Unusable(
-            f'PyTorch has room for one backend from outside and it is taken by "{taken}". Uninstall one of the two, or set '
-            "TORCH_DEVICE_BACKEND_AUTOLOAD=0 and import the one you want"
+            f'PyTorch has room for one backend from outside and it is taken by "{taken}". '
+            "Uninstall one of the two, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 "
+            "and import the one you want"
         )

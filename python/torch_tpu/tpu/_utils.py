@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TypeAlias
 
 import torch
 
@@ -11,14 +11,15 @@ from torch_tpu import _C
 
 __all__ = ["DeviceLike"]
 
-DeviceLike = Union[torch.device, str, int, None]
+DeviceLike: TypeAlias = torch.device | str | int | None
 
 
 def _get_device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of `device`.
 
     Args:
-        device: a tpu device, its name or its index. None, and a device without an index, mean the current one.
+        device: a tpu device, its name or its index. None, and a device without an index, mean
+            the current one.
         optional: whether None is allowed.
         allow_cpu: whether a CPU device is; its index is -1.
 
@@ -27,7 +28,9 @@ def _get_device_index(device: DeviceLike, optional: bool = False, allow_cpu: boo
     """
     if device is None:
         if not optional:
-            raise ValueError("Expected a torch.device with a specified index or an integer, but got: None")
+            raise ValueError(
+                "Expected a torch.device with a specified index or an integer, but got: None"
+            )
         return _C.current_device()
     if isinstance(device, int):
         return _C.current_device() if device == -1 else device

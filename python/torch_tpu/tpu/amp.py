@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic mixed precision: `torch.autocast("tpu")`, bfloat16 unless told otherwise, with CUDA's lists of operators."""
+"""Automatic mixed precision: `torch.autocast("tpu")`, bfloat16 unless told otherwise, with
+CUDA's lists of operators.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether there is a device: a plugin is installed, and for TORCH_TPU_PLATFORM=tpu a TPU too. Creates no client."""
+    """Whether there is a device: a plugin is installed, and for TORCH_TPU_PLATFORM=tpu a TPU
+    too. Creates no client.
+    """
     return device_count() > 0
 
 
@@ -44,7 +46,9 @@ def is_initialized() -> bool:
 
 
 def _is_in_bad_fork() -> bool:
-    """True in a child forked after the parent used a device: the plugin's threads are not here, so no device can be used."""
+    """True in a child forked after the parent used a device: the plugin's threads are not here,
+    so no device can be used.
+    """
     return _C.is_forked()
 
 
@@ -87,7 +91,9 @@ def set_device(device: DeviceLike) -> None:
 
 
 def _exchange_device(index: int) -> int:
-    """Makes device `index` current and returns the one that was; a negative index changes nothing and gives -1."""
+    """Makes device `index` current and returns the one that was; a negative index changes
+    nothing and gives -1.
+    """
     if index < 0:
         return -1
     before = _C.current_device()
@@ -120,7 +126,9 @@ class device:
 
 
 class device_of(device):
-    """Makes the device of `obj`, a tensor or storage, current within a `with` block; others than tpu change nothing."""
+    """Makes the device of `obj`, a tensor or storage, current within a `with` block; others than
+    tpu change nothing.
+    """
 
     def __init__(self, obj: torch.Tensor | torch.UntypedStorage) -> None:
         super().__init__(obj.get_device() if obj.device.type == "tpu" else -2)
@@ -158,12 +166,16 @@ def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
 
 
 def get_device_name(device: DeviceLike = None) -> str:
-    """The plugin's name for the kind of `device`: "TPU v6 lite"; "cpu" where XLA:CPU stands in for a TPU."""
+    """The plugin's name for the kind of `device`: "TPU v6 lite"; "cpu" where XLA:CPU stands in
+    for a TPU.
+    """
     return get_device_properties(device).name
 
 
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
-    """(0, 0): a compute capability is a property of CUDA devices. Dtypes: torch.accelerator.get_device_capability()."""
+    """(0, 0): a compute capability is a property of CUDA devices. Dtypes:
+    torch.accelerator.get_device_capability().
+    """
     _C.check_device(_get_device_index(device, optional=True))
     return (0, 0)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory figures: bytes of the arrays that are alive on a device, by our own account. Nothing is cached, so reserved is allocated."""
+"""Memory figures: bytes of the arrays that are alive on a device, by our own account. Nothing is
+cached, so reserved is allocated.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,18 @@ __all__ = [
 
 
 def memory_stats(device: DeviceLike = None) -> OrderedDict[str, Any]:
-    """All figures by name ("allocated_bytes.all.current"), as torch.accelerator.memory_stats describes; empty before first use."""
+    """All figures by name ("allocated_bytes.all.current"), as torch.accelerator.memory_stats
+    describes; empty before first use.
+    """
     return torch.accelerator.memory_stats(_get_device_index(device, optional=True))
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
     """Bytes of the arrays that are alive on `device`.
 
-    A tensor that was made and never written (`torch.empty`, `torch.zeros`) has no array yet or shares one, a copy shares its
-    source's until one of the two is written. So this is what the device holds, not the sum over tensors.
+    A tensor that was made and never written (`torch.empty`, `torch.zeros`) has no array yet, and a
+    copy shares its source's until one of the two is written. So this is what the device holds, not
+    the sum over tensors.
     """
     return memory_stats(device).get("allocated_bytes.all.current", 0)
 
@@ -73,7 +78,9 @@ def empty_cache() -> None:
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """(free, total) bytes of `device` by its plugin; on XLA:CPU those of the host, which all devices share."""
+    """(free, total) bytes of `device` by its plugin; on XLA:CPU those of the host, which all
+    devices share.
+    """
     _lazy_init()
     return torch._C._accelerator_getMemoryInfo(_get_device_index(device, optional=True))
 
@@ -95,8 +102,12 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
         f"{'':18}{'current':>12}{'peak':>12}{'total made':>12}{'total freed':>12}",
     ]
     for title, name, is_bytes in rows:
-        figures = [stats.get(f"{name}.all.{k}", 0) for k in ("current", "peak", "allocated", "freed")]
-        lines.append(f"{title:18}" + "".join(f"{_readable(n) if is_bytes else n:>12}" for n in figures))
+        figures = [
+            stats.get(f"{name}.all.{k}", 0) for k in ("current", "peak", "allocated", "freed")
+        ]
+        lines.append(
+            f"{title:18}" + "".join(f"{_readable(n) if is_bytes else n:>12}" for n in figures)
+        )
     return "\n".join(lines)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: a generator's state is (seed, offset), 16 bytes as on CUDA. The same seed gives the same numbers on every platform."""
+"""Random numbers: a generator's state is (seed, offset), 16 bytes as on CUDA. The same seed
+gives the same numbers on every platform.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ class CompileRecord(NamedTuple):
 
 
 def compile_stats() -> dict[str, Any]:
-    """Counts since the start or `reset_compile_stats`: "compiles", "memory_hits", "disk_hits", "compile_seconds", "disk_seconds"."""
+    """Counts since the start or `reset_compile_stats`: "compiles", "memory_hits", "disk_hits",
+    "compile_seconds", "disk_seconds".
+    """
     return _C.compile_stats()
 
 
@@ -47,7 +49,9 @@ def reset_compile_stats() -> None:
 
 
 def fallback_stats() -> dict[str, int]:
-    """How often each operator ran on the CPU because `allow_host_fallback` was on. Empty: everything ran on the device."""
+    """How often each operator ran on the CPU because `allow_host_fallback` was on. Empty:
+    everything ran on the device.
+    """
     return dict(_C.fallback_counts())
 
 

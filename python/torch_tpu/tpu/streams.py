@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams and events. A device runs what it is given in one queue, in order; a stream is a name in CUDA's manner."""
+"""Streams and events. A device runs what it is given in one queue, in order; a stream is a name
+in CUDA's manner.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Event(torch.Event):
         interprocess: not supported.
     """
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> Event:
         if interprocess:
             raise NotImplementedError("tpu events cannot be shared between processes")
         return super().__new__(cls, device="tpu", enable_timing=enable_timing, blocking=blocking)
