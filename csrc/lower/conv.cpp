@@ -61,16 +61,26 @@ hlo::ConvolutionWindow plain_window(const Dims& strides, Padding padding, const 
 
 Value zeros(Value x, const Dims& dims) { return hlo::full(x.builder(), {accumulate_type(x.dtype()), dims}, 0); }
 
-// out[n, o, i] = sum over c, k of x[n, c, i stride + k dilation - padding] weight[o, c, k]
-Value correlate(const Context& ctx, Value x, Value weight, const Window& w) {
+// (in + 2 padding - dilation (k - 1) - 1) / stride + 1, a spatial dimension
+Dims plain_sizes(Value x, Value weight, const Window& w) {
+  Dims out;
+  for (int64_t d = 0; d < w.rank(); ++d) {
+    out.push_back((x.dim(d + 2) + 2 * w.padding[d] - w.dilation[d] * (weight.dim(d + 2) - 1) - 1) / w.stride[d] + 1);
+  }
+  return out;
+}
+
+// out[n, o, i] = sum over c, k of x[n, c, i stride + k dilation - padding] weight[o, c, k], for i below `sizes`
+Value correlate(const Context& ctx, Value x, Value weight, const Window& w, const Dims& sizes) {
   const int64_t n = w.rank();
   Dims out{x.dim(0), weight.dim(0)};
+  out.insert(out.end(), sizes.begin(), sizes.end());
+  if (x.numel() == 0 || weight.numel() == 0) return zeros(x, out);
   Padding padding;
   for (int64_t d = 0; d < n; ++d) {
-    out.push_back((x.dim(d + 2) + 2 * w.padding[d] - w.dilation[d] * (weight.dim(d + 2) - 1) - 1) / w.stride[d] + 1);
-    padding.emplace_back(w.padding[d], w.padding[d]);
+    const int64_t reach = w.dilation[d] * (weight.dim(d + 2) - 1) + 1;
+    padding.emplace_back(w.padding[d], (sizes[d] - 1) * w.stride[d] + reach - x.dim(d + 2) - w.padding[d]);
   }
-  if (x.numel() == 0 || weight.numel() == 0) return zeros(x, out);
   return convolve(ctx, x, weight, {0, 1, spatial(n), 1, 0, spatial(n), 0, 1, spatial(n)},
                   plain_window(w.stride, padding, Dims(n, 1), w.dilation), w.groups, 1);
 }
@@ -144,7 +154,7 @@ Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value
   const Window w = window_of(weight, stride, padding, dilation, transposed, output_padding, groups);
   const bool batched = x.rank() == weight.rank();
   if (!batched) x = hlo::unsqueeze(x, 0);
-  Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w)) : correlate(ctx, x, weight, w);
+  Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w)) : correlate(ctx, x, weight, w, plain_sizes(x, weight, w));
   if (bias) {
     Dims channel(out.rank(), 1);
     channel[1] = out.dim(1);
@@ -167,7 +177,7 @@ Values convolution_backward(Context& ctx, Value grad, Value x, Value weight, con
   Value dx, dweight, dbias;
   if (mask[0]) {
     Value k = conj(weight);
-    dx = convert(transposed ? correlate(ctx, grad, k, w) : spread(ctx, grad, k, w, spatial_sizes(x)), x.dtype());
+    dx = convert(transposed ? correlate(ctx, grad, k, w, spatial_sizes(x)) : spread(ctx, grad, k, w, spatial_sizes(x)), x.dtype());
     if (!batched) dx = hlo::squeeze(dx, {0});
   }
   if (mask[1]) {
