@@ -2,6 +2,7 @@
 #include "lower/families.h"
 #include "lower/maths.h"
 #include "lower/pool.h"
+#include "lower/ranges.h"
 #include "lower/registry.h"
 #include "lower/require.h"
 
@@ -101,42 +102,6 @@ Value avg_pool_backward(Value grad, Value x, const Dims& kernel, const Dims& str
 }
 
 // ---- adaptive windows ----------------------------------------------------------------------------------------------
-
-struct Range {
-  int64_t start, end;
-};
-using Ranges = std::vector<Range>;
-
-// Sums of x along `dim` over each range. Ranges of one position pick; equal neighbours reshape; others gather, with zeros
-// selected (not multiplied) past a short range's end.
-Value sum_ranges(Value x, int64_t dim, const Ranges& ranges) {
-  const auto n = static_cast<int64_t>(ranges.size());
-  int64_t longest = 0;
-  for (const Range& r : ranges) longest = std::max(longest, r.end - r.start);
-  Dims split = x.dims();
-  split[dim] = n;
-  split.insert(split.begin() + dim + 1, longest);
-  bool tiles = n * longest == x.dim(dim);
-  for (int64_t i = 0; i < n; ++i) tiles = tiles && ranges[i].start == i * longest && ranges[i].end == (i + 1) * longest;
-  if (tiles) return longest == 1 ? x : hlo::sum(reshape(x, split), {dim + 1});
-
-  Dims places, inside;
-  for (const Range& r : ranges) {
-    for (int64_t k = 0; k < longest; ++k) {
-      places.push_back(std::min(r.start + k, std::max<int64_t>(r.end - 1, 0)));
-      inside.push_back(r.start + k < r.end);
-    }
-  }
-  hlo::Builder& b = x.builder();
-  Value picked = hlo::index_select(x, dim, hlo::literal(b, DType::s32, places));
-  if (longest == 1 && std::find(inside.begin(), inside.end(), 0) == inside.end()) return picked;
-  picked = reshape(picked, split);
-  Dims mask(split.size(), 1);
-  mask[dim] = n;
-  mask[dim + 1] = longest;
-  Value valid = reshape(hlo::literal(b, DType::s32, inside), mask) != 0;
-  return hlo::sum(hlo::select(valid, picked, scalar(picked, 0)), {dim + 1});
-}
 
 Dims lengths(const Ranges& ranges) {
   Dims n;

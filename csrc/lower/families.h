@@ -18,18 +18,21 @@
   X(max_pool) \
   X(norm) \
   X(optim) \
+  X(pad) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
   X(pointwise_compare) \
   X(pointwise_math) \
   X(random) \
   X(reduce) \
+  X(rnn) \
   X(sampling) \
   X(scan) \
   X(scatter) \
   X(shape) \
   X(softmax) \
   X(sort) \
+  X(upsample) \
   /* end of the list */
 
 namespace torch_tpu::lower {

@@ -161,7 +161,8 @@ Targets targets(Context& ctx, const Classes& s, Value target, const std::optiona
 }
 
 // -weight[t] x[t] for each sample's class t; samples of `ignore_index` count for nothing.
-//   results  out, and the sum of the weights (what `mean` divides by); 0 for reduction none
+//   results  out, and the sum of the weights (what `mean` divides by); for reduction none
+//            0 of several samples, the one's weight of one
 // A target outside [0, c) is reported.
 std::pair<Value, Value> nll_loss_forward(Context& ctx, Value x, Value target, std::optional<Value> weight,
                                          int64_t reduction, int64_t ignore_index) {
@@ -178,7 +179,8 @@ std::pair<Value, Value> nll_loss_forward(Context& ctx, Value x, Value target, st
     loss = select(used, -picked * w, loss);  // not 0 * inf
   }
   if (static_cast<Reduction>(reduction) == Reduction::none) {
-    return {convert(reshape(loss, s.samples), x.dtype()), hlo::constant(ctx.builder, x.dtype(), 0)};
+    Value total = x.rank() == 1 ? reshape(w, {}) : hlo::constant(ctx.builder, acc, 0);
+    return {convert(reshape(loss, s.samples), x.dtype()), convert(total, x.dtype())};
   }
   Value out = sum(loss, {0, 1}), total = sum(w, {0, 1});
   if (static_cast<Reduction>(reduction) == Reduction::mean) out = out / total;
