@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/scan.h"
 
+#include <cmath>
+
 #include "lower/dims.h"
 #include "lower/families.h"
 #include "lower/maths.h"
@@ -12,7 +14,7 @@ namespace {
 
 using hlo::Combine;
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kShort = 16;
 
 Values slices(const Values& xs, int64_t dim, int64_t start, int64_t limit) {
   Values out;
@@ -36,36 +38,86 @@ Values scan_by_doubling(Values xs, int64_t dim, const Combine& combine) {
   return xs;
 }
 
+// A loop over dimension 0: n steps, each on all the rest at once.
+Values scan_by_loop(const Values& xs, const Combine& combine) {
+  hlo::Builder& b = xs[0].builder();
+  const size_t count = xs.size();
+  const Dims dims = xs[0].dims();
+  Dims row = dims;
+  row[0] = 1;
+  auto at = [&](Value k) {
+    Values starts(dims.size(), hlo::constant(b, DType::s32, 0));
+    starts[0] = k;
+    return starts;
+  };
+  // carried: k, the arrays, the results so far, the last row of the results
+  Values carried{hlo::constant(b, DType::s32, 1)};
+  carried.insert(carried.end(), xs.begin(), xs.end());
+  carried.insert(carried.end(), xs.begin(), xs.end());
+  for (Value x : slices(xs, 0, 0, 1)) carried.push_back(x);
+  Values out = hlo::while_(
+      carried, [&](const Values& v) { return compare(v[0], hlo::constant(b, DType::s32, dims[0]), hlo::Compare::lt); },
+      [&](const Values& v) {
+        Values next = v, rows;
+        for (size_t i = 0; i < count; ++i) rows.push_back(hlo::dynamic_slice(v[1 + i], at(v[0]), row));
+        Values y = combine(Values(v.end() - count, v.end()), rows);
+        for (size_t i = 0; i < count; ++i) {
+          next[1 + count + i] = hlo::dynamic_update_slice(v[1 + count + i], y[i], at(v[0]));
+          next[1 + 2 * count + i] = y[i];
+        }
+        next[0] = v[0] + hlo::constant(b, DType::s32, 1);
+        return next;
+      });
+  return Values(out.begin() + 1 + count, out.begin() + 1 + 2 * count);
+}
+
+// Each row of n as `blocks` rows of `size`, the position within a block as dimension 0 and the rest as it was:
+// [size, .., blocks, ..]. What pads the last block is never read.
+Value cut(Value x, int64_t dim, int64_t blocks, int64_t size) {
+  Dims none(x.rank(), 0), high(x.rank(), 0), dims = x.dims();
+  high[dim] = blocks * size - x.dim(dim);
+  dims[dim] = size;
+  dims.insert(dims.begin() + dim, blocks);
+  Dims order = all_dims(x.rank() + 1);
+  order.erase(order.begin() + dim + 1);
+  order.insert(order.begin(), dim + 1);
+  return transpose(reshape(hlo::pad(x, hlo::constant(x.builder(), x.dtype(), 0), none, high, none), dims), order);
+}
+Value uncut(Value y, int64_t dim, int64_t n) {
+  Dims order = all_dims(y.rank());
+  order.erase(order.begin());
+  order.insert(order.begin() + dim + 1, 0);
+  Value x = transpose(y, order);
+  Dims dims = x.dims();
+  dims[dim] *= dims[dim + 1];
+  dims.erase(dims.begin() + dim + 1);
+  return slice_in_dim(reshape(x, dims), dim, 0, n);
+}
+
 }  // namespace
 
-// Long rows are cut into blocks: doubling within each (6 passes over the data whatever n is), the same on the blocks' totals, and
-// each block but the first continues from the total before it. What pads the last block is never read.
+// Rows longer than a few elements are cut into about sqrt(n) blocks. A loop goes over the places within a block, all blocks and rows
+// at once; the blocks' totals are scanned in the same way, and each block but the first continues from the total before it.
+// Measured on XLA:CPU against doubling of whole rows for cumsum of 1024 x 1024: see the commit.
 Values associative_scan(const Values& xs, int64_t dim, const Combine& combine) {
   const int64_t n = xs[0].dim(dim);
   if (xs[0].numel() == 0) return xs;
-  if (n <= kBlock) return scan_by_doubling(xs, dim, combine);
+  if (n <= kShort) return scan_by_doubling(xs, dim, combine);
 
-  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  auto size = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(n))));
+  const int64_t blocks = (n + size - 1) / size;
   Values blocked;
-  for (Value x : xs) {
-    Dims none(x.rank(), 0), high(x.rank(), 0), dims = x.dims();
-    high[dim] = blocks * kBlock - n;
-    dims[dim] = kBlock;
-    dims.insert(dims.begin() + dim, blocks);
-    blocked.push_back(reshape(hlo::pad(x, hlo::constant(x.builder(), x.dtype(), 0), none, high, none), dims));
-  }
-  blocked = scan_by_doubling(blocked, dim + 1, combine);
-  Values totals = associative_scan(slices(slices(blocked, dim, 0, blocks - 1), dim + 1, kBlock - 1, kBlock), dim, combine);
-  Values rest = slices(blocked, dim, 1, blocks);
+  for (Value x : xs) blocked.push_back(cut(x, dim, blocks, size));
+  blocked = scan_by_loop(blocked, combine);
+
+  const int64_t at = dim + 1;  // where the blocks stand
+  Values totals = associative_scan(slices(slices(blocked, 0, size - 1, size), at, 0, blocks - 1), at, combine);
+  Values rest = slices(blocked, at, 1, blocks);
   for (size_t i = 0; i < totals.size(); ++i) totals[i] = hlo::broadcast_to(totals[i], rest[i].dims());
-  blocked = joined(slices(blocked, dim, 0, 1), combine(totals, rest), dim);
+  blocked = joined(slices(blocked, at, 0, 1), combine(totals, rest), at);
 
   Values out;
-  for (size_t i = 0; i < xs.size(); ++i) {
-    Dims dims = xs[i].dims();
-    dims[dim] = blocks * kBlock;
-    out.push_back(slice_in_dim(reshape(blocked[i], dims), dim, 0, n));
-  }
+  for (Value y : blocked) out.push_back(uncut(y, dim, n));
   return out;
 }
 
@@ -128,10 +180,11 @@ Value logcumsumexp(Value self, int64_t dim) {
   require_floating("logcumsumexp_out_cpu", self);
   return scanned(self, dim, self.dtype(), [](Value x, int64_t d) {
     return associative_scan({x}, d, [](const Values& l, const Values& r) {
-      Value high = hlo::maximum(l[0], r[0]), low = hlo::minimum(l[0], r[0]);
+      Value left = compare(l[0], r[0], hlo::Compare::ge);  // false for a NaN on either side; the sum is NaN then
+      Value high = select(left, l[0], r[0]), low = select(left, r[0], l[0]);
       // Where both are the same infinity low - high is NaN; the answer is that infinity.
       Value sum = high + log_plus_one(hlo::exp(low - high));
-      return Values{select(is_inf(high), high, sum)};
+      return Values{select(and_(is_inf(high), not_(is_nan(low))), high, sum)};
     })[0];
   });
 }

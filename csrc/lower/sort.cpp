@@ -89,10 +89,10 @@ std::pair<Value, Value> topk(Value self, int64_t k, int64_t dim, bool largest, b
   Value x = as_rows(self);
   const int64_t d = wrap(dim, x.rank());
   if (k < 0 || k > x.dim(d)) throw UserError("selected index k out of range");
-  Dims out = self.rank() == 0 ? Dims{} : x.dims();
-  if (self.rank() > 0) out[d] = k;
-  if (hlo::numel(out) == 0 || k == 0) {
-    if (self.rank() == 0) out = {0};
+  if (self.rank() == 0) return {self, zero64(self)};  // whether k is 0 or 1
+  Dims out = x.dims();
+  out[d] = k;
+  if (hlo::numel(out) == 0) {
     return {hlo::full(x.builder(), {x.dtype(), out}, 0), hlo::full(x.builder(), {DType::s64, out}, 0)};
   }
   Value values, place;
@@ -123,6 +123,11 @@ std::pair<Value, Value> kthvalue(Value self, int64_t k, int64_t dim, bool keepdi
   return reduced(slice_in_dim(values, d, k - 1, k), slice_in_dim(place, d, k - 1, k), d, keepdim);
 }
 
+void expect_elements(const std::string& name, Value x, int64_t dim) {
+  if (x.dim(dim) > 0) return;
+  throw UserError(name + "(): Expected reduction dim " + std::to_string(dim) + " to have non-zero size.", UserError::Kind::index);
+}
+
 // x's element at position k of each row (k keeps `dim` with size 1).
 Value pick(Value x, Value k, int64_t dim) {
   Value at = hlo::iota(x.builder(), {k.dtype(), x.dims()}, dim);
@@ -134,9 +139,7 @@ std::pair<Value, Value> median_dim(Value self, int64_t dim, bool keepdim) {
   const int64_t d = wrap(dim, self.rank());
   if (self.rank() == 0) return {self, zero64(self)};
   const int64_t n = self.dim(d);
-  if (n == 0) {
-    throw UserError("median(): Expected reduction dim " + std::to_string(d) + " to have non-zero size.", UserError::Kind::index);
-  }
+  expect_elements("median", self, d);
   const int64_t k = (n - 1) / 2;
   auto [values, place] = sorted(self, d, false);
   Value v = slice_in_dim(values, d, k, k + 1), at = slice_in_dim(place, d, k, k + 1);
@@ -155,9 +158,7 @@ std::pair<Value, Value> nanmedian_dim(Value self, int64_t dim, bool keepdim) {
   if (!hlo::is_floating(self.dtype())) return median_dim(self, dim, keepdim);
   const int64_t d = wrap(dim, self.rank());
   if (self.rank() == 0) return {self, zero64(self)};
-  if (self.dim(d) == 0) {
-    throw UserError("median(): Expected reduction dim " + std::to_string(d) + " to have non-zero size.", UserError::Kind::index);
-  }
+  expect_elements("median", self, d);
   auto [values, place] = sorted(self, d, false);
   Value count = sum(convert(not_(is_nan(self)), place.dtype()), {d}, hlo::keep_dims);
   Value one = scalar(count, 1), k = hlo::divide(hlo::maximum(count - one, scalar(count, 0)), scalar(count, 2));
@@ -185,16 +186,18 @@ Value run_starts(Value x, int64_t dim) {
   return hlo::concatenate({first, differs}, dim);
 }
 
-// The value that occurs most often along `dim`, of several the least, and the last place where it occurs.
+// The value that occurs most often along `dim`, of several the least, and the last place where it occurs. Each NaN is a value of
+// its own and the greatest (CPU's order of NaNs is that of an unlucky sort).
 std::pair<Value, Value> mode(Value self, int64_t dim, bool keepdim) {
   const int64_t d = wrap(dim, self.rank());
   if (self.rank() == 0) return {self, zero64(self)};
+  expect_elements("mode", self, d);
   const int64_t n = self.dim(d);
-  auto [values, place] = sorted(self, d, false);
   if (self.numel() == 0) {
     Dims out = reduced_sizes(self.dims(), {d}, keepdim);
     return {hlo::full(self.builder(), {self.dtype(), out}, 0), hlo::full(self.builder(), {DType::s64, out}, 0)};
   }
+  auto [values, place] = sorted(self, d, false);
   // length_i = i - start of i's run + 1: greatest first at the end of the first longest run
   Value i = hlo::iota(self.builder(), {place.dtype(), self.dims()}, d), zero = scalar(i, 0);
   Value start = cumulative_max(select(run_starts(values, d), i, zero), d);
@@ -248,7 +251,8 @@ Value isin(Context& ctx, Arg elements, Arg test_elements, bool assume_unique, bo
     found = hlo::any(compare(wide, among, hlo::Compare::eq), {x.rank()});
   } else {
     Value row = sorted(among, 0, false).first;
-    Value place = search(row, x, false);
+    // NaNs are last and never equal; for the search they must not look small.
+    Value place = search(select(is_nan(row), hlo::highest(ctx.builder, t), row), x, false);
     found = compare(hlo::take(row, hlo::minimum(place, scalar(place, static_cast<double>(n - 1)))), x, hlo::Compare::eq);
   }
   return invert ? not_(found) : found;
