@@ -20,10 +20,10 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 RESULTS := build/results
 PYTEST  := $(PY) -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: demo tools test test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
+.PHONY: demo tools test test-wheel test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
 
 help:
-	@echo "make demo | test | test-cpp | test-python | test-python-lammps | test-tpu-compile | bench | wheel | lint | format | clean"
+	@echo "make demo | test | test-cpp | test-python | test-python-lammps | test-tpu-compile | bench | wheel | test-wheel | lint | format | clean"
 
 # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -70,6 +70,17 @@ bench: build
 wheel: $(PY)
 	TORCH_DEVICE_BACKEND_AUTOLOAD=0 $(PIP) wheel --no-deps -w dist .
 
+# The wheel as a user has it: installed in an environment of its own, whose torch is that of .venv.
+WHEEL_VENV := $(abspath build/wheel-venv)
+test-wheel: build
+	@rm -rf build/wheel $(WHEEL_VENV)
+	TORCH_DEVICE_BACKEND_AUTOLOAD=0 $(PIP) wheel --no-build-isolation --no-deps -w build/wheel . --config-settings=build-dir=$(BUILD)
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))" > "$$($(WHEEL_VENV)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/base.pth"
+	$(WHEEL_VENV)/bin/python -m pip --disable-pip-version-check -q install --no-deps build/wheel/*.whl
+	cd build/wheel && $(WHEEL_VENV)/bin/python -c "import torch; x = torch.ones(3, device='tpu'); assert (x + x).sum().item() == 6; \
+	  import torch_tpu; assert 'wheel-venv' in torch_tpu.__file__, torch_tpu.__file__; print('the wheel works')"
+
 # --- tests -------------------------------------------------------------------------------------------------------
 
 # The floor (tests/floor.json) is checked last: a suite that silently shrank is a failure.
@@ -78,6 +89,7 @@ test: build-tests
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) --output-junit $(abspath $(RESULTS))/ctest.xml
 	$(PYTEST) --junit-xml $(RESULTS)/pytest.xml
 	TORCH_TPU_PLATFORM=lammps $(PYTEST) -m "not examples and not tpu_compile" --junit-xml $(RESULTS)/pytest-lammps.xml
+	$(MAKE) test-wheel
 	$(PY) tests/check_floor.py $(RESULTS)
 
 test-python: build-tests
