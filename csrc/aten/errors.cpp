@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aten/errors.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <sstream>
+
+#include "lower/args.h"
+#include "pjrt/error.h"
+#include "runtime/device.h"
+
+namespace torch_tpu::aten {
+namespace {
+
+void describe(std::ostream& out, const c10::IValue& v) {
+  if (v.isTensor()) {
+    const at::Tensor& t = v.toTensor();
+    if (!t.defined()) {
+      out << "None";
+      return;
+    }
+    out << c10::toString(t.scalar_type()) << t.sizes();
+    if (!t.device().is_privateuseone()) out << " on " << t.device();
+  } else if (v.isList()) {
+    out << "[";
+    const char* separator = "";
+    int n = 0;
+    for (const c10::IValue& e : v.toListRef()) {
+      out << separator;
+      if (++n > 8) {
+        out << "...";
+        break;
+      }
+      describe(out, e);
+      separator = ", ";
+    }
+    out << "]";
+  } else if (v.isGenerator()) {
+    out << "Generator";
+  } else {
+    out << v;
+  }
+}
+
+}  // namespace
+
+std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args) {
+  std::ostringstream out;
+  const char* separator = "";
+  for (size_t i = 0; i < num_args && i < schema.arguments().size(); ++i) {
+    const bool tensors = args[i].isTensor() || args[i].isTensorList() || (args[i].isList() && !args[i].isIntList());
+    if (args[i].isNone()) continue;
+    out << separator;
+    if (!tensors) out << schema.arguments()[i].name() << "=";
+    describe(out, args[i]);
+    separator = ", ";
+  }
+  return out.str();
+}
+
+void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args, const std::string& why) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, schema.operator_name(), " is not implemented for tpu: got ", describe_arguments(schema, args, num_args), ".",
+                              why.empty() ? "" : " " + why + ".",
+                              " To run it on the CPU, slowly, set TORCH_TPU_HOST_FALLBACK=1 or use `with torch.tpu.allow_host_fallback():`.");
+}
+
+void rethrow(const std::string& what) {
+  try {
+    throw;
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const lower::UserError& e) {
+    using Kind = lower::UserError::Kind;
+    switch (e.kind()) {
+      case Kind::index: TORCH_CHECK_INDEX(false, e.what());
+      case Kind::type: TORCH_CHECK_TYPE(false, e.what());
+      case Kind::value: TORCH_CHECK_VALUE(false, e.what());
+      case Kind::not_implemented: TORCH_CHECK_NOT_IMPLEMENTED(false, what, ": ", e.what());
+      case Kind::runtime: TORCH_CHECK(false, e.what());
+    }
+    throw;
+  } catch (const runtime::CheckFailed& e) {
+    TORCH_CHECK_INDEX(false, e.what());
+  } catch (const pjrt::Error& e) {
+    TORCH_CHECK_WITH(OutOfMemoryError, e.code() != pjrt::Code::resource_exhausted, "tpu: out of memory: ", what, ": ", e.what());
+    TORCH_CHECK(false, what, ": ", e.what());
+  } catch (const hlo::Error& e) {
+    TORCH_CHECK(false, "tpu: internal error in the lowering of ", what, ": ", e.what(), ". Please report this with the call that made it.");
+  } catch (const std::out_of_range& e) {
+    TORCH_CHECK(false, e.what());
+  } catch (const std::logic_error& e) {
+    TORCH_CHECK(false, "tpu: internal error in ", what, ": ", e.what());
+  } catch (const std::bad_alloc&) {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "tpu: out of host memory in ", what);
+  }
+  // Anything else (Python exceptions on their way through) keeps its type.
+  throw;
+}
+
+}  // namespace torch_tpu::aten

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/stack.h>
+
+// The one place where exceptions of the layers below become PyTorch's, and so Python's.
+namespace torch_tpu::aten {
+
+// Call inside a catch block: pjrt out of memory -> torch.OutOfMemoryError, a failed check -> IndexError, UserError -> its kind,
+// anything else RuntimeError naming `what`. c10 errors pass unchanged.
+[[noreturn]] void rethrow(const std::string& what);
+
+// Runs f and translates what it throws.
+template <class F>
+decltype(auto) translated(const char* what, F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    rethrow(what);
+  }
+}
+
+// NotImplementedError for an operator with neither lowering nor decomposition: operator, dtypes, shapes, what to do.
+[[noreturn]] void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args, const std::string& why);
+
+// "float32[3, 4], float64[5], p=2.5": a call's arguments for messages.
+std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args);
+
+}  // namespace torch_tpu::aten
