@@ -8,9 +8,24 @@ namespace {
 
 bool is_written(const c10::Argument& a) { return a.alias_info() && a.alias_info()->isWrite(); }
 
+// Same arguments in the same order, by type and name, leaving out the tensors that `schema` only writes.
+bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate, bool* appends_options) {
+  size_t k = 0;
+  const auto& theirs = candidate.arguments();
+  for (const c10::Argument& a : schema.arguments()) {
+    if (a.is_out()) continue;
+    if (k >= theirs.size() || *theirs[k].type() != *a.type() || theirs[k].name() != a.name()) return false;
+    ++k;
+  }
+  *appends_options = k + 4 == theirs.size() && theirs[k].name() == "dtype" && theirs[k + 1].name() == "layout";
+  return *appends_options || k == theirs.size();
+}
+
+}  // namespace
+
 std::string full_name(const c10::OperatorName& n) { return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name; }
 
-// All overloads by base name, read from the dispatcher once. Operators registered later are looked up by their own name.
+// Read from the dispatcher once. Operators registered later are looked up by their own name.
 const std::vector<c10::OperatorName>& overloads(const std::string& base) {
   static const auto* table = [] {
     auto* t = new std::unordered_map<std::string, std::vector<c10::OperatorName>>();
@@ -22,21 +37,7 @@ const std::vector<c10::OperatorName>& overloads(const std::string& base) {
   return it == table->end() ? none : it->second;
 }
 
-// Same arguments in the same order, by type and name, leaving out the tensors that `schema` only writes.
-bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate) {
-  size_t k = 0;
-  const auto& theirs = candidate.arguments();
-  for (const c10::Argument& a : schema.arguments()) {
-    if (a.is_out()) continue;
-    if (k >= theirs.size() || *theirs[k].type() != *a.type() || theirs[k].name() != a.name()) return false;
-    ++k;
-  }
-  return k == theirs.size();
-}
-
-}  // namespace
-
-std::optional<c10::OperatorName> functional_of(const c10::FunctionSchema& schema) {
+std::optional<Functional> functional_of(const c10::FunctionSchema& schema) {
   std::string base = schema.name();
   std::vector<std::string> bases{base, base + "_functional"};
   if (base.back() == '_') {
@@ -46,8 +47,9 @@ std::optional<c10::OperatorName> functional_of(const c10::FunctionSchema& schema
   for (const std::string& b : bases) {
     for (const c10::OperatorName& n : overloads(b)) {
       auto op = c10::Dispatcher::singleton().findSchema(n);
-      if (!op || op->schema().is_mutable() || !takes_same_arguments(schema, op->schema())) continue;
-      return n;
+      bool appends_options = false;
+      if (!op || op->schema().is_mutable() || !takes_same_arguments(schema, op->schema(), &appends_options)) continue;
+      return Functional{n, appends_options};
     }
   }
   return std::nullopt;
@@ -78,7 +80,8 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.s
   const bool own_lowering = entry != nullptr;
   if (!own_lowering && schema.is_mutable()) {
     if (auto n = functional_of(schema)) {
-      functional = full_name(*n);
+      functional = full_name(n->name);
+      appends_options = n->appends_options;
       entry = registry.find(functional);
     }
   }

@@ -35,9 +35,20 @@ struct OpPlan {
   std::vector<bool> returns_list;
   int num_fresh = 0;                    // schema returns that are fresh
   int generator_arg = -1;
+  // The functional operator is a factory whose further arguments are dtype, layout, device, pin_memory (linspace.out ->
+  // linspace): the lowering gets the out= tensor's dtype.
+  bool appends_options = false;
 };
 
 // The functional overload that computes what `schema` does, among the operator's siblings; nullopt if there is none.
-std::optional<c10::OperatorName> functional_of(const c10::FunctionSchema& schema);
+struct Functional {
+  c10::OperatorName name;
+  bool appends_options;
+};
+std::optional<Functional> functional_of(const c10::FunctionSchema& schema);
+
+std::string full_name(const c10::OperatorName& n);  // "aten::add.Tensor"
+// All overloads of a base name ("aten::add"), as the dispatcher knew them at the first call.
+const std::vector<c10::OperatorName>& overloads(const std::string& base);
 
 }  // namespace torch_tpu::aten

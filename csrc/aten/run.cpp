@@ -453,6 +453,10 @@ struct Callable::Call {
         t.next_read += args[i].isTensor() ? 1 : args[i].isList() ? args[i].toListRef().size() : 0;
       }
     }
+    if (plan.appends_options) {
+      const at::Tensor& written = args[plan.written.at(0)].toTensor();
+      out.insert(out.end(), {to_dtype(written.scalar_type()), std::monostate{}, std::monostate{}, std::monostate{}});
+    }
     return out;
   }
 
