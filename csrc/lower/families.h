@@ -13,6 +13,7 @@
   X(factory) \
   X(foreach) \
   X(index) \
+  X(internal) \
   X(loss) \
   X(matmul) \
   X(max_pool) \
