@@ -6,7 +6,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
 #include "aten/storage.h"
 #include "aten/stream.h"
 #include "runtime/host_memory.h"

@@ -18,7 +18,7 @@ using OptionalTensors = c10::List<std::optional<at::Tensor>>;
 Callable& callable(const char* name, const char* overload) { return callable_of(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload)); }
 
 // Rows of coordinates, in row-major order of the elements: [count, dim].
-at::Tensor nonzero(const at::Tensor& self) {
+at::Tensor select_nonzero(const at::Tensor& self) {
   const int64_t count = self.numel() == 0 ? 0 : at::ne(self, 0).sum().item<int64_t>();
   // CPU's result has the coordinates of one dimension together in memory.
   at::Tensor columns = at::empty({self.dim(), count}, self.options().dtype(at::kLong)).t();
@@ -29,20 +29,20 @@ at::Tensor nonzero(const at::Tensor& self) {
 at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
   TORCH_CHECK(out.scalar_type() == at::kLong, "nonzero: Expected out tensor to have scalar type Long but got scalar type", out.scalar_type());
   TORCH_CHECK(self.device() == out.device(), "expected self and out to be on the same device, but got out on ", out.device(), " and self on ", self.device());
-  const at::Tensor result = nonzero(self);
+  const at::Tensor result = select_nonzero(self);
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
 }
 
-at::Tensor masked_select(const at::Tensor& self, const at::Tensor& mask) {
+at::Tensor select_masked(const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
   const auto expanded = at::broadcast_tensors({mask, self});
-  return expanded[1].reshape({-1}).index_select(0, nonzero(expanded[0].reshape({-1})).reshape({-1}));
+  return expanded[1].reshape({-1}).index_select(0, select_nonzero(expanded[0].reshape({-1})).reshape({-1}));
 }
 
 at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
   TORCH_CHECK(self.scalar_type() == out.scalar_type(), "masked_select(): self and result must have the same scalar type");
-  const at::Tensor result = masked_select(self, mask);
+  const at::Tensor result = select_masked(self, mask);
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
 }
@@ -73,7 +73,7 @@ OptionalTensors plain_indices(const at::Tensor& self, const OptionalTensors& ind
       TORCH_CHECK_INDEX(dim + k < self.dim() && index.size(k) == self.size(dim + k), "The shape of the mask ", index.sizes(), " at index ", k,
                         " does not match the shape of the indexed tensor ", self.sizes(), " at index ", dim + k);
     }
-    const at::Tensor rows = nonzero(index.device() == self.device() ? index : index.to(self.device()));
+    const at::Tensor rows = select_nonzero(index.device() == self.device() ? index : index.to(self.device()));
     if (index.dim() == 0) {  // x[True]: a new dimension of size 1 or 0
       TORCH_CHECK_NOT_IMPLEMENTED(false, "tpu: indexing with a 0-dim mask inside a list of indices");
     }
@@ -91,14 +91,14 @@ bool needs_plain(const at::Tensor& self, const OptionalTensors& indices) {
   return false;
 }
 
-at::Tensor index(const at::Tensor& self, const OptionalTensors& indices) {
+at::Tensor index_tensor(const at::Tensor& self, const OptionalTensors& indices) {
   torch::jit::Stack stack{self, needs_plain(self, indices) ? plain_indices(self, indices) : indices};
   callable("aten::index", "Tensor")(&stack);
   return stack.at(0).toTensor();
 }
 
 at::Tensor& index_out(const at::Tensor& self, const OptionalTensors& indices, at::Tensor& out) {
-  const at::Tensor result = index(self, indices);
+  const at::Tensor result = index_tensor(self, indices);
   TORCH_CHECK(out.scalar_type() == result.scalar_type(), "index_out: self (", self.scalar_type(), ") and result (", out.scalar_type(), ") must have the same scalar type");
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
@@ -131,28 +131,28 @@ at::Tensor& index_put_(at::Tensor& self, const OptionalTensors& indices, const a
   return index_put_impl(self, indices, values, accumulate, false);
 }
 
-at::Tensor index_put(const at::Tensor& self, const OptionalTensors& indices, const at::Tensor& values, bool accumulate) {
+at::Tensor index_put_copy(const at::Tensor& self, const OptionalTensors& indices, const at::Tensor& values, bool accumulate) {
   at::Tensor out = self.clone();
   return index_put_impl(out, indices, values, accumulate, false);
 }
 
-at::Tensor unsafe_index(const at::Tensor& self, const OptionalTensors& indices) { return index(self, indices); }
+at::Tensor unsafe_index(const at::Tensor& self, const OptionalTensors& indices) { return index_tensor(self, indices); }
 at::Tensor unsafe_index_put(const at::Tensor& self, const OptionalTensors& indices, const at::Tensor& values, bool accumulate) {
-  return index_put(self, indices, values, accumulate);
+  return index_put_copy(self, indices, values, accumulate);
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("nonzero", &nonzero);
+  m.impl("nonzero", &select_nonzero);
   m.impl("nonzero.out", &nonzero_out);
-  m.impl("masked_select", &masked_select);
+  m.impl("masked_select", &select_masked);
   m.impl("masked_select.out", &masked_select_out);
-  m.impl("index.Tensor", &index);
+  m.impl("index.Tensor", &index_tensor);
   m.impl("index.Tensor_out", &index_out);
   m.impl("_index_put_impl_", &index_put_impl);
   m.impl("index_put_", &index_put_);
-  m.impl("index_put", &index_put);
+  m.impl("index_put", &index_put_copy);
   m.impl("_unsafe_index.Tensor", &unsafe_index);
   m.impl("_unsafe_index_put", &unsafe_index_put);
 }

@@ -84,6 +84,7 @@ void rethrow(const std::string& what) {
     TORCH_CHECK_INDEX(false, e.what());
   } catch (const pjrt::Error& e) {
     TORCH_CHECK_WITH(OutOfMemoryError, e.code() != pjrt::Code::resource_exhausted, "tpu: out of memory: ", what, ": ", e.what());
+    TORCH_CHECK_NOT_IMPLEMENTED(e.code() != pjrt::Code::unimplemented, what, ": ", e.what());
     TORCH_CHECK(false, what, ": ", e.what());
   } catch (const hlo::Error& e) {
     TORCH_CHECK(false, "tpu: internal error in the lowering of ", what, ": ", e.what(), ". Please report this with the call that made it.");

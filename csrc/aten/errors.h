@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
@@ -21,6 +22,12 @@ decltype(auto) translated(const char* what, F&& f) {
   } catch (...) {
     rethrow(what);
   }
+}
+
+// The same where no operator is at work.
+template <class F>
+decltype(auto) translate_errors(F&& f) {
+  return translated("tpu", std::forward<F>(f));
 }
 
 // NotImplementedError for an operator with neither lowering nor decomposition: operator, dtypes, shapes, what to do.

@@ -3,7 +3,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
 #include "aten/event.h"
 #include "aten/storage.h"
 #include "aten/stream.h"

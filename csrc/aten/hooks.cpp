@@ -2,7 +2,7 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/util/Exception.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
 #include "aten/generator.h"
 #include "aten/host_allocator.h"
 #include "aten/storage.h"

@@ -8,7 +8,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
 #include "aten/storage.h"
 
 namespace torch_tpu::aten {

@@ -7,6 +7,7 @@
 namespace torch_tpu::python {
 
 void bind_device(pybind11::module_& m);
+void bind_graph(pybind11::module_& m);
 void bind_stats(pybind11::module_& m);
 
 }  // namespace torch_tpu::python

@@ -4,7 +4,7 @@
 
 #include <torch/csrc/Generator.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
 #include "aten/generator.h"
 #include "aten/storage.h"
 #include "aten/stream.h"

@@ -4,7 +4,8 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/Exceptions.h>
 
-#include "aten/error.h"
+#include "aten/errors.h"
+#include "aten/registration.h"
 #include "python/bindings.h"
 
 // torch_tpu._C: what the thin Python over the C++ core calls. Loading it registers the backend with PyTorch; it creates no
@@ -27,4 +28,6 @@ PYBIND11_MODULE(_C, m) {
   });
   torch_tpu::python::bind_device(m);
   torch_tpu::python::bind_stats(m);
+  torch_tpu::python::bind_graph(m);
+  torch_tpu::aten::register_kernels();
 }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs from Python: torch.compile's FX graphs and traced decompositions become lower::Graph here.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "aten/run.h"
+#include "aten/storage.h"
+#include "lower/graph.h"
+#include "python/bindings.h"
+
+namespace torch_tpu::python {
+namespace {
+
+namespace py = pybind11;
+using lower::Arg;
+using lower::Graph;
+using lower::Number;
+
+// A value of a graph under construction, as Python holds it.
+struct GraphValue {
+  Graph::Ref ref;
+};
+
+lower::Number number(const py::handle& h) {
+  if (PyBool_Check(h.ptr())) return Number::of(h.cast<bool>());
+  if (PyLong_Check(h.ptr())) return Number::of(h.cast<int64_t>());
+  if (PyFloat_Check(h.ptr())) return Number::of(h.cast<double>());
+  return Number::of(h.cast<std::complex<double>>());
+}
+
+bool is_number(const py::handle& h) { return PyBool_Check(h.ptr()) || PyLong_Check(h.ptr()) || PyFloat_Check(h.ptr()) || PyComplex_Check(h.ptr()); }
+
+Graph::Argument argument(const py::handle& h);
+
+Graph::Argument list_argument(const py::sequence& s) {
+  bool values = false, floats = false, bools = !s.empty(), numbers = true;
+  for (const py::handle& e : s) {
+    if (py::isinstance<GraphValue>(e)) values = true;
+    if (!is_number(e)) numbers = false;
+    if (!PyBool_Check(e.ptr())) bools = false;
+    if (PyFloat_Check(e.ptr())) floats = true;
+  }
+  if (values || !numbers) {
+    std::vector<Graph::Item> items;
+    for (const py::handle& e : s) {
+      if (e.is_none()) items.emplace_back(Graph::None{});
+      else if (py::isinstance<GraphValue>(e)) items.emplace_back(e.cast<GraphValue&>().ref);
+      else throw py::type_error("a list in a graph holds " + py::str(py::type::of(e)).cast<std::string>());
+    }
+    return {items};
+  }
+  if (bools) {
+    std::vector<bool> out;
+    for (const py::handle& e : s) out.push_back(e.cast<bool>());
+    return {Arg(out)};
+  }
+  if (floats) {
+    std::vector<double> out;
+    for (const py::handle& e : s) out.push_back(e.cast<double>());
+    return {Arg(out)};
+  }
+  lower::Dims out;
+  for (const py::handle& e : s) out.push_back(e.cast<int64_t>());
+  return {Arg(out)};
+}
+
+Graph::Argument argument(const py::handle& h) {
+  if (py::isinstance<GraphValue>(h)) return {h.cast<GraphValue&>().ref};
+  if (is_number(h)) return {Arg(number(h))};
+  if (THPDtype_Check(h.ptr())) return {Arg(aten::to_dtype(reinterpret_cast<THPDtype*>(h.ptr())->scalar_type))};
+  if (py::isinstance<py::str>(h)) return {Arg(h.cast<std::string>())};
+  if (py::isinstance<py::list>(h) || py::isinstance<py::tuple>(h)) return list_argument(h.cast<py::sequence>());
+  return {Arg(std::monostate{})};  // None, devices, layouts, memory formats, generators
+}
+
+// Calls a graph's program with tensors.
+class CompiledGraph {
+ public:
+  CompiledGraph(std::string name, std::shared_ptr<Graph> graph, std::vector<int> written, std::vector<at::Tensor> metas)
+      : callable_(std::move(name), std::move(graph), std::move(written), std::move(metas)) {}
+
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
+    torch::jit::Stack stack(inputs.begin(), inputs.end());
+    {
+      py::gil_scoped_release no_gil;
+      callable_(&stack);
+    }
+    std::vector<at::Tensor> out;
+    out.reserve(stack.size());
+    for (c10::IValue& v : stack) out.push_back(std::move(v).toTensor());
+    return out;
+  }
+  size_t num_programs() const { return callable_.num_programs(); }
+
+ private:
+  aten::Callable callable_;
+};
+
+}  // namespace
+
+void bind_graph(py::module_& m) {
+  py::class_<GraphValue>(m, "GraphValue");
+  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph")
+      .def(py::init<>())
+      .def("input", [](Graph& g) {
+        g.set_num_inputs(g.num_inputs() + 1);
+        return GraphValue{{-1, g.num_inputs() - 1}};
+      })
+      // Returns the node's number; `result(node, i)` are its values.
+      .def("call", [](Graph& g, const std::string& name, const py::sequence& args) {
+        std::vector<Graph::Argument> arguments;
+        for (const py::handle& a : args) arguments.push_back(argument(a));
+        return g.call(name, std::move(arguments));
+      })
+      .def("result", [](Graph&, int node, int output) { return GraphValue{{node, output}}; })
+      .def("output", [](Graph& g, const py::object& v) {
+        if (v.is_none()) g.output(Graph::None{});
+        else g.output(v.cast<GraphValue&>().ref);
+      })
+      .def("lowerings", [](const Graph& g) {
+        std::vector<std::string> names;
+        for (const auto& n : g.nodes()) names.push_back(n.entry->name);
+        return names;
+      });
+  py::class_<CompiledGraph>(m, "CompiledGraph")
+      .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>, std::vector<at::Tensor>>(), py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
+      .def("__call__", &CompiledGraph::operator())
+      .def_property_readonly("num_programs", &CompiledGraph::num_programs);
+
+  m.def("has_lowering", [](const std::string& name) { return lower::Registry::global().find(name) != nullptr; });
+  m.def("lowerings", [] {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : lower::Registry::global().entries()) names.push_back(name);
+    return names;
+  });
+  // f(operator name, args) -> Graph or None
+  m.def("set_decomposer", [](py::function f) {
+    auto* kept = new py::function(std::move(f));  // leaked: kernels may run while the interpreter shuts down
+    aten::set_decomposer([kept](const std::string& name, const std::vector<c10::IValue>& args) -> std::shared_ptr<const Graph> {
+      py::gil_scoped_acquire gil;
+      py::list list;
+      for (const c10::IValue& a : args) list.append(torch::jit::toPyObject(a));
+      py::object result = (*kept)(name, list);
+      if (result.is_none()) return nullptr;
+      return result.cast<std::shared_ptr<Graph>>();
+    });
+  });
+  m.def("set_host_fallback", [](bool on) { aten::settings().host_fallback = on; });
+  m.def("host_fallback", [] { return aten::settings().host_fallback; });
+  m.def("fallback_counts", &aten::fallback_counts);
+  m.def("reset_fallback_counts", &aten::reset_fallback_counts);
+  m.def("decomposed_operators", &aten::decomposed_operators);
+  // 0 default (bf16 passes on a TPU), 1 high, 2 highest
+  m.def("set_matmul_precision", [](int p) { aten::settings().matmul_precision = static_cast<hlo::Precision>(p); });
+  m.def("matmul_precision", [] { return static_cast<int>(aten::settings().matmul_precision); });
+}
+
+}  // namespace torch_tpu::python
