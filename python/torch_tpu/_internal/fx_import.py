@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns functional FX graphs into the core's graphs, node by node through the operators' lowerings.
+
+One function serves traced decompositions (eager) and `torch.compile`: no operator has a second lowering for graphs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torch_tpu import _C
+
+
+class Missing(NotImplementedError):
+    """An operator in the graph that has no lowering: its name."""
+
+
+def lowering_name(op: torch._ops.OpOverload) -> str:
+    """The registry's name of an overload: "aten::add.Tensor", "aten::mm" for the default overload."""
+    name = op._schema.name
+    return f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name
+
+
+def bind_arguments(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments of a call in schema order, defaults filled in."""
+    bound = []
+    for i, a in enumerate(op._schema.arguments):
+        if i < len(args) and not a.kwarg_only:
+            bound.append(args[i])
+        elif a.name in kwargs:
+            bound.append(kwargs[a.name])
+        else:
+            bound.append(a.default_value)
+    return bound
+
+
+class GraphImporter:
+    """Builds one `_C.Graph` from the nodes of an FX graph.
+
+    `get_attr(name)` gives the constant behind a get_attr node: a tensor, which must be an input of the result.
+    """
+
+    def __init__(self) -> None:
+        self.graph = _C.Graph()
+        self.values: dict[torch.fx.Node, Any] = {}
+
+    def add_input(self, node: torch.fx.Node) -> None:
+        self.values[node] = self.graph.input()
+
+    def value(self, a: Any) -> Any:
+        """The graph value(s) of a node argument; constants as they are."""
+        if isinstance(a, torch.fx.Node):
+            return self.values[a]
+        if isinstance(a, (list, tuple)):
+            return [self.value(e) for e in a]
+        return a
+
+    def call(self, node: torch.fx.Node) -> None:
+        op = node.target
+        if op is operator.getitem:
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            return
+        if not isinstance(op, torch._ops.OpOverload):
+            raise Missing(str(op))
+        name = lowering_name(op)
+        if not _C.has_lowering(name):
+            raise Missing(name)
+        args = [self.value(a) for a in bind_arguments(op, node.args, node.kwargs)]
+        number = self.graph.call(name, args)
+        returns = op._schema.returns
+        if len(returns) == 1 and isinstance(returns[0].type, torch.TensorType):
+            self.values[node] = self.graph.result(number, 0)
+        elif len(returns) == 1:  # Tensor[]: as many as the fake value says
+            self.values[node] = [self.graph.result(number, i) for i in range(len(node.meta["val"]))]
+        else:
+            self.values[node] = [self.graph.result(number, i) for i in range(len(returns))]
+
+    def run(self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None) -> list[Any]:
+        """Imports every node; returns the flattened outputs' values (None kept). `on_other` may take a node itself."""
+        outputs: list[Any] = []
+        for node in fx.nodes:
+            if on_other is not None and on_other(node):
+                continue
+            if node.op == "placeholder":
+                self.add_input(node)
+            elif node.op == "call_function":
+                self.call(node)
+            elif node.op == "output":
+                flat = torch.utils._pytree.tree_leaves(node.args[0], is_leaf=lambda x: x is None)
+                outputs = [None if a is None else self.value(a) for a in flat]
+            else:
+                raise Missing(f"{node.op} {node.target}")
+        return outputs
