@@ -6,6 +6,7 @@
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
+#include <c10/util/strides.h>
 
 #include <bit>
 #include <mutex>
@@ -109,8 +110,9 @@ at::Tensor make_tensor(Device& device, at::ScalarType dtype, at::IntArrayRef siz
   const int64_t nbytes = value ? value->nbytes()
                                : static_cast<int64_t>(strides.empty() ? at::detail::computeStorageNbytesContiguous(sizes, meta.itemsize())
                                                                       : at::detail::computeStorageNbytes(sizes, strides, meta.itemsize()));
-  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes, make_data_ptr(device, nbytes, std::move(value)),
-                                                       allocator(), /*resizable=*/true);
+  if (!value) require_capacity(device, nbytes);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), c10::SymInt(nbytes), make_data_ptr(device, nbytes, std::move(value)),
+                                                       &allocator(), /*resizable=*/true);
   at::Tensor t = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), meta);
   if (contiguous) {
     t.unsafeGetTensorImpl()->generic_set_sizes_contiguous(sizes);
