@@ -618,7 +618,7 @@ struct Callable::Call {
       const int output = static_cast<int>(outputs.size());
       outputs.push_back(base);
       c.writes.push_back({slot, output});
-      if (base.type() == operands[static_cast<size_t>(r.operand)]->type()) t.builder.alias(output, r.operand);
+      if (t.parameters[static_cast<size_t>(r.operand)] && base.type() == operands[static_cast<size_t>(r.operand)]->type()) t.builder.alias(output, r.operand);
     }
   }
 

@@ -17,7 +17,8 @@ PYBIND11_MODULE(_C, m) {
     try {
       torch_tpu::aten::translate_errors([&] { std::rethrow_exception(e); });
     } catch (const c10::OutOfMemoryError& error) {
-      PyErr_SetString(THPException_OutOfMemoryError, error.what_without_backtrace());
+      // torch's extension hides its pointer to this type.
+      PyErr_SetString(pybind11::module_::import("torch").attr("OutOfMemoryError").ptr(), error.what_without_backtrace());
     } catch (const c10::NotImplementedError& error) {
       PyErr_SetString(PyExc_NotImplementedError, error.what_without_backtrace());
     } catch (const c10::IndexError& error) {

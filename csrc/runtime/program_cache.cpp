@@ -45,8 +45,10 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   auto program = std::make_shared<Program>();
   program->name = name;
   program->inputs = std::move(module.inputs);
-  for (const Type& t : module.outputs) program->outputs.push_back(intern(t));
+  const size_t num_results = module.outputs.size() - module.checks.size();  // the checks' flags come last
+  for (size_t i = 0; i < num_results; ++i) program->outputs.push_back(intern(module.outputs[i]));
   program->aliases = std::move(module.aliases);
+  program->aliases.resize(num_results);
   program->checks = std::move(module.checks);
 
   const auto start = std::chrono::steady_clock::now();

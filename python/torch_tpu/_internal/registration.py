@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import metadata
+from typing import Any
 
 import torch
 
@@ -48,6 +49,7 @@ def register() -> None:
     from torch_tpu._internal import patches, platform
 
     platform.configure(_C)
+    _C.set_decomposer(_decompose)
 
     import torch_tpu.tpu as module
     from torch_tpu import backends
@@ -64,6 +66,12 @@ def register() -> None:
     # bfloat16 is what a TPU multiplies; PyTorch's default for a backend like ours is float16.
     torch.set_autocast_dtype("tpu", torch.bfloat16)
     _registered = True
+
+
+def _decompose(name: str, args: list[Any]) -> Any:
+    from torch_tpu._internal import decompose  # not at import: it brings make_fx and PyTorch's references
+
+    return decompose.decompose(name, args)
 
 
 def _check_torch_version() -> None:
