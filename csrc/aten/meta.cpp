@@ -79,7 +79,11 @@ std::optional<MetaResult> call_meta(const OpPlan& plan, const c10::IValue* args)
   }
   MetaResult result;
   for (size_t i = 0; i < plan.returns.size() && i < stack.size(); ++i) {
-    if (plan.returns[i] < 0) flatten(stack[i], result.fresh);
+    if (plan.returns[i] >= 0) continue;
+    flatten(stack[i], result.fresh);
+    const bool tensors = stack[i].isTensor() || stack[i].isList();
+    result.numbers.resize(result.fresh.size());
+    if (!tensors) result.numbers.back() = stack[i];
   }
   for (int w : plan.written) flatten(twins_of_args[static_cast<size_t>(w)], result.written);
   return result;

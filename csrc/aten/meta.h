@@ -14,6 +14,7 @@ namespace torch_tpu::aten {
 // What PyTorch says of a call: metadata of its results and the sizes that its written arguments must have.
 struct MetaResult {
   std::vector<at::Tensor> fresh;         // fresh results flattened (lists too), on meta; undefined ones kept
+  std::vector<c10::IValue> numbers;      // as long as `fresh`: the value where a result is no tensor (SDPA's lengths)
   std::vector<at::Tensor> written;       // the plan's written arguments flattened, on meta, as the operator left them
 };
 

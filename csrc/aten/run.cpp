@@ -91,6 +91,7 @@ struct Compiled {
     int output = -1;                    // result number, -1: an undefined tensor
     at::ScalarType dtype = at::kFloat;
     c10::SmallVector<int64_t, 5> sizes, strides;
+    c10::IValue number;                 // the result itself where it is no tensor
   };
   std::vector<Fresh> fresh;
   struct Write {
@@ -562,6 +563,7 @@ struct Callable::Call {
     for (size_t i = 0; i < num_fresh; ++i) {
       Compiled::Fresh f;
       const Value& v = results[i];
+      if (has_meta && i < meta->numbers.size()) f.number = meta->numbers[i];
       if (v && !(has_meta && !meta->fresh[i].defined())) {
         f.dtype = has_meta ? meta->fresh[i].scalar_type() : to_scalar_type(v.dtype());
         if (has_meta) {
@@ -728,7 +730,8 @@ void Callable::push_results(Call& call, const Compiled& c, std::vector<Array>& r
         for (size_t k = 0; k < list_length; ++k) list.push_back(call.fresh_tensor(c.fresh[next++], results));
         out.emplace_back(std::move(list));
       } else {
-        out.emplace_back(call.fresh_tensor(c.fresh.at(next++), results));
+        const Compiled::Fresh& f = c.fresh.at(next++);
+        out.push_back(f.number.isNone() ? c10::IValue(call.fresh_tensor(f, results)) : f.number);
       }
     }
   }
