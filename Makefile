@@ -31,13 +31,13 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip
 
-$(VENV)/demo.stamp: requirements/build.txt requirements/demo.txt requirements/nodeps.txt | $(PY)
-	$(PIP) install -r requirements/demo.txt
+$(VENV)/demo.stamp: requirements/constraints.txt requirements/build.txt requirements/demo.txt requirements/nodeps.txt | $(PY)
+	$(PIP) install -c requirements/constraints.txt -r requirements/demo.txt
 	$(PIP) install --no-deps -r requirements/nodeps.txt
 	@touch $@
 
 $(VENV)/test.stamp: requirements/test.txt $(VENV)/demo.stamp
-	$(PIP) install -r requirements/test.txt
+	$(PIP) install -c requirements/constraints.txt -r requirements/test.txt
 	@touch $@
 
 # No build isolation: the extension must be built against the very torch that will load it, and that is the venv's.
