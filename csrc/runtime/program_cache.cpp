@@ -42,6 +42,8 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   pjrt::Client& client = Device::client();
   pjrt::CompileOptions options;
   options.portable = true;
+  // XLA:CPU's maximum and minimum otherwise drop a NaN in one operand: torch.maximum(1, nan) was 1.
+  if (client.platform_name() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
   auto program = std::make_shared<Program>();
   program->name = name;
   program->inputs = std::move(module.inputs);
