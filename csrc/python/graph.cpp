@@ -124,7 +124,7 @@ void bind_graph(py::module_& m) {
         for (const auto& n : g.nodes()) names.push_back(n.entry->name);
         return names;
       });
-  py::class_<CompiledGraph>(m, "CompiledGraph")
+  py::class_<CompiledGraph>(m, "CompiledGraph", py::dynamic_attr())
       .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>, std::vector<at::Tensor>>(), py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
       .def("__call__", &CompiledGraph::operator())
       .def_property_readonly("num_programs", &CompiledGraph::num_programs);

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Dynamo backend "tpu"."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torch_tpu.compile.graph import GraphProgram
+
+_records: list[GraphProgram] = []
+_counter = itertools.count()
+
+
+def graph_records() -> list[GraphProgram]:
+    """The graphs compiled by this process so far: name, lowerings used, number of programs."""
+    return list(_records)
+
+
+def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
+    def compile_graph(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
+        program = GraphProgram(gm, f"graph{next(_counter)}.{kind}")
+        _records.append(program)
+        return program.callable
+
+    return compile_graph
+
+
+def tpu_backend(gm: torch.fx.GraphModule, example_inputs: list[Any], **options: Any) -> Callable[..., Any]:
+    """Compiles a Dynamo graph: AOTAutograd, then one program each for forward and backward.
+
+    Raises:
+        ValueError: an option is given; there are none.
+    """
+    if options.get("options"):
+        raise ValueError(f"torch.compile(backend='tpu') has no options, got {options['options']}")
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+
+    from torch_tpu._internal.decompose import decomposition_table
+
+    return aot_autograd(
+        fw_compiler=_compiler("forward"),
+        bw_compiler=_compiler("backward"),
+        inference_compiler=_compiler("inference"),
+        decompositions=decomposition_table(),
+        partition_fn=min_cut_rematerialization_partition,
+        keep_inference_input_mutations=True,
+    )(gm, example_inputs)
+
+
+def register() -> None:
+    """Makes the name "tpu" known to Dynamo where the package is not installed (its entry point does it otherwise)."""
+    from torch._dynamo.backends.registry import list_backends, register_backend
+
+    if "tpu" not in list_backends(exclude_tags=()):
+        register_backend(tpu_backend, name="tpu")

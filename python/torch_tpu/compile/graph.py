@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One functional FX graph, as AOTAutograd hands it over, as one callable program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torch_tpu import _C
+from torch_tpu._internal.fx_import import GraphImporter, Missing
+
+aten = torch.ops.aten
+
+
+def _meta_twin(fake: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(fake.size(), fake.stride(), dtype=fake.dtype, device="meta")
+
+
+class GraphProgram:
+    """What AOTAutograd calls: takes the graph's inputs, returns its outputs; mutated inputs get new contents in place.
+
+    Args:
+        gm: functional graph of aten operators; mutation only as final `copy_` into placeholders.
+        name: of the program, in profiles, statistics and errors.
+
+    Raises:
+        NotImplementedError: an operator of the graph has neither lowering nor decomposition; the text names it.
+    """
+
+    def __init__(self, gm: torch.fx.GraphModule, name: str) -> None:
+        importer = GraphImporter()
+        self.name = name
+        self.constants: list[torch.Tensor] = []
+        placeholders: dict[torch.fx.Node, int] = {}
+        written: dict[int, Any] = {}
+
+        def take(node: torch.fx.Node) -> bool:
+            if node.op == "placeholder":
+                placeholders[node] = len(placeholders)
+                return False
+            if node.op == "get_attr":
+                return True  # became an input below
+            if node.op == "call_function" and node.target is aten.copy_.default and node.args[0] in placeholders:
+                target, source = node.args[0], importer.value(node.args[1])
+                written[placeholders[target]] = source
+                importer.values[node] = importer.values[target] = source
+                return True
+            return False
+
+        # Constants are inputs too: a program holds no weights, and equal programs of other constants are shared.
+        inputs = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        for node in inputs:
+            importer.add_input(node)
+        for node in gm.graph.nodes:
+            if node.op == "get_attr":
+                importer.add_input(node)
+                self.constants.append(_attribute(gm, str(node.target)))
+        original_add, importer.add_input = importer.add_input, lambda node: None  # all inputs are there
+        try:
+            outputs = importer.run(gm.graph, take)
+        except Missing as e:
+            raise NotImplementedError(
+                f"torch.compile(backend='tpu'): the graph {name} uses {e}, which has neither a lowering nor a decomposition for tpu"
+            ) from None
+        importer.add_input = original_add
+
+        output_nodes = torch.utils._pytree.tree_leaves(_output(gm).args[0], is_leaf=lambda x: x is None)
+        # An output that is an input, or no tensor, is not the program's.
+        metas = []
+        position = 0
+        self.sources: list[tuple[str, Any]] = []
+        for node, value in zip(output_nodes, outputs):
+            if not isinstance(node, torch.fx.Node):
+                self.sources.append(("constant", node))
+            elif node in placeholders:
+                self.sources.append(("input", placeholders[node]))
+            elif not isinstance(node.meta["val"], torch.Tensor):
+                self.sources.append(("constant", node.meta["val"]))
+            else:
+                self.sources.append(("cpu" if node.meta["val"].device.type == "cpu" else "result", position))
+                position += 1
+                metas.append(_meta_twin(node.meta["val"]))
+                importer.graph.output(value)
+        self.written = sorted(written)
+        for i in self.written:
+            importer.graph.output(written[i])
+        self.is_plain = all(kind == "result" for kind, _ in self.sources)
+        self.lowerings: list[str] = importer.graph.lowerings()
+        # The program lives on the device: CPU inputs move there (0-dim ones that are only read are operands as they are), and
+        # those it writes, an optimizer's step counts say, come back.
+        on_cpu = [
+            i for i, n in enumerate(inputs) if isinstance(n.meta.get("val"), torch.Tensor) and n.meta["val"].device.type == "cpu"
+        ]
+        self.host_written = [i for i in on_cpu if i in written]
+        self.host_inputs = [i for i in on_cpu if i in written or inputs[i].meta["val"].dim() > 0]
+        self.compiled = _C.CompiledGraph(name, importer.graph, self.written, metas)
+        direct = self.is_plain and not self.constants and not self.host_inputs
+        # What AOTAutograd calls: the C++ object itself where nothing is to do around it.
+        self.callable: Callable[[list[Any]], list[Any]] = self.compiled if direct else _Boxed(self)
+        # AOTAutograd hands a list that we may clear. On the instance: Dynamo's wrappers copy an instance's attributes only.
+        self.callable._boxed_call = True  # type: ignore[attr-defined]
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        inputs = list(args)
+        args.clear()
+        host = [inputs[i] for i in self.host_written]
+        for i in self.host_inputs:
+            inputs[i] = inputs[i].to("tpu")
+        results = self.compiled(inputs + self.constants if self.constants else inputs)
+        for i, tensor in zip(self.host_written, host):
+            tensor.copy_(inputs[i])
+        if self.is_plain:
+            return results
+        out = []
+        for kind, x in self.sources:
+            if kind == "result":
+                out.append(results[x])
+            elif kind == "cpu":
+                out.append(results[x].cpu())
+            else:
+                out.append(inputs[x] if kind == "input" else x)
+        return out
+
+
+class _Boxed:
+    """A callable of its own, so that its attributes are its own."""
+
+    def __init__(self, program: GraphProgram) -> None:
+        self.program = program
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        return self.program(args)
+
+
+def _attribute(gm: torch.fx.GraphModule, target: str) -> torch.Tensor:
+    value: Any = gm
+    for part in target.split("."):
+        value = getattr(value, part)
+    return value if value.device.type == "tpu" or value.dim() == 0 else value.to("tpu")
+
+
+def _output(gm: torch.fx.GraphModule) -> torch.fx.Node:
+    return next(n for n in reversed(gm.graph.nodes) if n.op == "output")
