@@ -76,7 +76,7 @@ void rethrow(const std::string& what) {
       case Kind::index: TORCH_CHECK_INDEX(false, e.what());
       case Kind::type: TORCH_CHECK_TYPE(false, e.what());
       case Kind::value: TORCH_CHECK_VALUE(false, e.what());
-      case Kind::not_implemented: TORCH_CHECK_NOT_IMPLEMENTED(false, what, ": ", e.what());
+      case Kind::not_implemented: TORCH_CHECK_NOT_IMPLEMENTED(false, e.what());
       case Kind::runtime: TORCH_CHECK(false, e.what());
     }
     throw;

@@ -8,6 +8,8 @@
 
 #include <unordered_map>
 
+#include "aten/structured_meta.h"
+
 namespace torch_tpu::aten {
 namespace {
 
@@ -73,7 +75,11 @@ std::optional<MetaResult> call_meta(const OpPlan& plan, const c10::IValue* args)
   for (size_t i = 0; i < plan.num_args; ++i) stack.push_back(twins.of(args[i]));
   const torch::jit::Stack twins_of_args = stack;
   try {
-    plan.op->callBoxed(stack);
+    if (const c10::KernelFunction* f = StructuredMeta::global().find(plan.name)) {
+      f->callBoxed(*plan.op, c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+    } else {
+      plan.op->callBoxed(stack);
+    }
   } catch (const c10::NotImplementedError&) {
     return std::nullopt;
   }
