@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <numeric>
 
 #include "lower/families.h"
 #include "lower/ranges.h"
@@ -50,10 +51,7 @@ Taps nearest_taps(const Axis& a, bool exact) {
   Tap tap;
   for (int64_t o = 0; o < a.out; ++o) {
     const float at = exact ? (static_cast<float>(o) + 0.5F) * step : static_cast<float>(o) * step;
-    int64_t p = std::min(static_cast<int64_t>(std::floor(at)), a.in - 1);
-    if (!exact && a.out == a.in) p = o;
-    if (!exact && a.out == 2 * a.in) p = o / 2;
-    tap.positions.push_back(p);
+    tap.positions.push_back(std::min(static_cast<int64_t>(std::floor(at)), a.in - 1));
   }
   return {tap};
 }
@@ -100,8 +98,14 @@ Taps cubic_taps(const Axis& axis) {
 }
 
 // Antialiased: a filter as wide as what an output covers, its weights made to sum to 1. Outputs of fewer taps have 0 for the rest.
+// A dimension that keeps its size is copied, whatever the user's scale, as on CPU.
 template <class Real, class Filter>
 Taps antialiased_taps(const Axis& axis, int64_t size, Filter filter) {
+  if (axis.in == axis.out) {
+    Dims same(axis.in);
+    std::iota(same.begin(), same.end(), 0);
+    return {{same, {}}};
+  }
   const Real step = covered<Real>(axis), shrink = step >= 1 ? 1 / step : Real(1);
   const Real support = step >= 1 ? size * Real(0.5) * step : size * Real(0.5);
   std::vector<std::vector<Real>> rows(axis.out);
