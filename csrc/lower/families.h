@@ -12,6 +12,7 @@
   X(embedding) \
   X(factory) \
   X(foreach) \
+  X(grid_sampler) \
   X(index) \
   X(internal) \
   X(loss) \
