@@ -11,7 +11,7 @@
   X(conv) \
   X(embedding) \
   X(factory) \
-  X(foreach) \
+  X(fft) \
   X(grid_sampler) \
   X(index) \
   X(internal) \
@@ -34,7 +34,9 @@
   X(shape) \
   X(softmax) \
   X(sort) \
+  X(unique) \
   X(upsample) \
+  X(foreach) \
   /* end of the list */
 
 namespace torch_tpu::lower {
