@@ -25,7 +25,7 @@ void raise(const PJRT_Api* api, PJRT_Error* error, std::string_view call) {
   code->error = error;
   ignore(api, api->PJRT_Error_GetCode(code));
   const auto value =
-      code->code == PJRT_Error_Code_OK ? Code::unknown : static_cast<Code>(code->code);
+      number(code->code) == 0 ? Code::unknown : static_cast<Code>(number(code->code));
 
   ignore(api, error);
   throw Error(value, text);

@@ -4,6 +4,7 @@
 #include <pjrt_c_api.h>
 
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 
 // What every call of the C API needs: a zeroed argument struct and a look at the error it returns.
@@ -40,6 +41,15 @@ inline void check(const PJRT_Api* api, PJRT_Error* error, std::string_view call)
 
 // For destructors: frees `error` and goes on.
 void ignore(const PJRT_Api* api, PJRT_Error* error) noexcept;
+
+// An enum that the plugin wrote, which may hold a number that our header does not list.
+template <typename Enum>
+int number(const Enum& value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int raw;
+  std::memcpy(&raw, &value, sizeof raw);
+  return raw;
+}
 
 // Whether the plugin has this function, which its header may be too old to know.
 template <typename Function>

@@ -69,7 +69,7 @@ Type Buffer::type() const {
   Args<PJRT_Buffer_Dimensions_Args> shape;
   shape->buffer = buffer_;
   check(api_, api_->PJRT_Buffer_Dimensions(shape), "PJRT_Buffer_Dimensions");
-  return {from_pjrt(element->type), Dims(shape->dims, shape->dims + shape->num_dims)};
+  return {from_pjrt(number(element->type)), Dims(shape->dims, shape->dims + shape->num_dims)};
 }
 
 int64_t Buffer::on_device_nbytes() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/named_values.h"
 
+#include "pjrt/args.h"
+
 namespace torch_tpu::pjrt {
 namespace {
 
@@ -31,7 +33,7 @@ struct Fill {
 };
 
 std::string text_of(const PJRT_NamedValue& value) {
-  switch (value.type) {
+  switch (number(value.type)) {
     case PJRT_NamedValue_kString:
       return std::string(value.string_value, value.value_size);
     case PJRT_NamedValue_kInt64:

@@ -90,7 +90,7 @@ int Plugin::api_minor() const { return api_->pjrt_api_version.minor_version; }
 
 const void* Plugin::extension(int type) const {
   for (const PJRT_Extension_Base* e = api_->extension_start; e != nullptr; e = e->next) {
-    if (e->type == type) return e;
+    if (number(e->type) == type) return e;
   }
   return nullptr;
 }
