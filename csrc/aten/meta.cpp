@@ -29,6 +29,7 @@ class Twins {
       return out;
     }
     if (v.isGenerator()) return c10::IValue();  // its device would be refused
+    if (v.isDevice()) return c10::Device(c10::DeviceType::Meta);
     return v;
   }
 

@@ -8,6 +8,11 @@ namespace {
 
 bool is_written(const c10::Argument& a) { return a.alias_info() && a.alias_info()->isWrite(); }
 
+// native_batch_norm updates its running statistics without saying so in its schema.
+bool writes_undeclared(const std::string& name, const std::string& argument) {
+  return name == "aten::native_batch_norm" && (argument == "running_mean" || argument == "running_var");
+}
+
 // Same arguments in the same order, by type and name, leaving out the tensors that `schema` only writes.
 bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate, bool* appends_options) {
   size_t k = 0;
@@ -89,7 +94,7 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.s
     const c10::Argument& a = schema.arguments()[i];
     const bool out = a.is_out() && !own_lowering;
     only_written.push_back(out);
-    if (is_written(a)) written.push_back(static_cast<int>(i));
+    if (is_written(a) || writes_undeclared(name, a.name())) written.push_back(static_cast<int>(i));
     is_dtype.push_back(a.real_type()->kind() == c10::TypeKind::ScalarTypeType ||
                        (a.real_type()->kind() == c10::TypeKind::OptionalType && a.real_type()->castRaw<c10::OptionalType>()->getElementType()->kind() == c10::TypeKind::ScalarTypeType));
     const bool generator = a.type()->str().find("Generator") != std::string::npos;

@@ -56,6 +56,10 @@ const std::set<std::string>& left_alone() {
 bool wants_kernel(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   if (left_alone().count(schema.name()) || is_view(schema)) return false;
+  if (schema.is_mutable()) {  // squeeze_ and the like change metadata only
+    const auto functional = functional_of(schema);
+    if (functional && is_view(c10::Dispatcher::singleton().findSchema(functional->name)->schema())) return false;
+  }
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;  // a kernel would cut its autograd
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) return false;
   if (!takes_tensor(schema) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)) return false;

@@ -9,9 +9,11 @@
 namespace torch_tpu::aten {
 namespace {
 
-int64_t choose(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, double, bool,
-               std::optional<double>, bool) {
-  const bool ours = at::globalContext().userEnabledOverrideableSDP();
+int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>&,
+               double, bool, std::optional<double>, bool) {
+  // The operator's schema is for [batch, heads, length, width]; other ranks are the math composite's.
+  const bool four = query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
+  const bool ours = four && at::globalContext().userEnabledOverrideableSDP();
   return static_cast<int64_t>(ours ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 

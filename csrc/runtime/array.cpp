@@ -20,23 +20,8 @@ struct TypeHash {
   }
 };
 
-// IEEE narrowing of a float to 16-bit formats, round to nearest even.
-uint16_t to_bf16(float f) {
-  uint32_t u;
-  std::memcpy(&u, &f, 4);
-  if ((u & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((u >> 16) | 0x40);
-  return static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
-}
-
 template <class T>
 void put(ScalarValue& s, T v) { std::memcpy(s.bits, &v, sizeof v); }
-
-template <class T>
-T get(const ScalarValue& s) {
-  T v;
-  std::memcpy(&v, s.bits, sizeof v);
-  return v;
-}
 
 }  // namespace
 
@@ -53,6 +38,11 @@ bool ScalarValue::operator==(const ScalarValue& o) const {
   return dtype == o.dtype && std::memcmp(bits, o.bits, sizeof bits) == 0;
 }
 
+ScalarValue ScalarValue::zero(DType t) {
+  ScalarValue s;
+  s.dtype = t;
+  return s;
+}
 ScalarValue ScalarValue::of(bool v) {
   ScalarValue s;
   s.dtype = DType::pred;
@@ -76,34 +66,6 @@ ScalarValue ScalarValue::of(double re, double im) {
   s.dtype = DType::c128;
   std::memcpy(s.bits, &re, 8);
   std::memcpy(s.bits + 8, &im, 8);
-  return s;
-}
-
-ScalarValue ScalarValue::as(DType t) const {
-  if (t == dtype) return *this;
-  const bool from_integer = dtype == DType::s64 || dtype == DType::pred;
-  const int64_t i = dtype == DType::pred ? bits[0] : dtype == DType::s64 ? get<int64_t>(*this) : static_cast<int64_t>(get<double>(*this));
-  const double d = from_integer ? static_cast<double>(i) : get<double>(*this);
-  double im = 0;
-  if (dtype == DType::c128) std::memcpy(&im, bits + 8, 8);
-  ScalarValue s;
-  s.dtype = t;
-  switch (t) {
-    case DType::pred: put<uint8_t>(s, d != 0 || im != 0); break;
-    case DType::s8: put(s, static_cast<int8_t>(i)); break;
-    case DType::u8: put(s, static_cast<uint8_t>(i)); break;
-    case DType::s16: put(s, static_cast<int16_t>(i)); break;
-    case DType::u16: put(s, static_cast<uint16_t>(i)); break;
-    case DType::s32: put(s, static_cast<int32_t>(i)); break;
-    case DType::u32: put(s, static_cast<uint32_t>(i)); break;
-    case DType::s64: case DType::u64: put(s, i); break;
-    case DType::f32: put(s, static_cast<float>(d)); break;
-    case DType::f64: put(s, d); break;
-    case DType::bf16: put(s, to_bf16(static_cast<float>(d))); break;
-    case DType::c64: put(s, static_cast<float>(d)); { float v = static_cast<float>(im); std::memcpy(s.bits + 4, &v, 4); } break;
-    case DType::c128: put(s, d); std::memcpy(s.bits + 8, &im, 8); break;
-    default: throw hlo::Error("a number cannot be made a host scalar of dtype " + std::string(hlo::name(t)));
-  }
   return s;
 }
 

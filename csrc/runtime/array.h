@@ -24,12 +24,11 @@ struct ScalarValue {
   DType dtype = DType::f32;
   alignas(16) unsigned char bits[16] = {};
   bool operator==(const ScalarValue& o) const;
+  static ScalarValue zero(DType t);
   static ScalarValue of(bool v);
   static ScalarValue of(int64_t v);
   static ScalarValue of(double v);
   static ScalarValue of(double re, double im);
-  // The same number as `t`, rounded as a C cast does.
-  ScalarValue as(DType t) const;
 };
 
 // An immutable array on a device: a PJRT buffer, ready or in flight, or a splat that no program has read yet.

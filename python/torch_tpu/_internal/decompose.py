@@ -42,7 +42,12 @@ def decompose(name: str, args: list[Any]) -> Any:
     """The graph of the functional operator `name` on arguments of this metadata, or None if PyTorch cannot say it in
     operators that have lowerings. Inputs of the graph are the call's tensors in order, lists flattened.
     """
-    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch._subclasses.fake_tensor import (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        FakeTensorMode,
+        UnsupportedOperatorException,
+    )
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.utils import _pytree as pytree
 
@@ -75,8 +80,12 @@ def decompose(name: str, args: list[Any]) -> Any:
         )
         importer = GraphImporter()
         outputs = importer.run(traced.graph)
-    except Missing:
+    except (Missing, DynamicOutputShapeException, DataDependentOutputException, UnsupportedOperatorException):
         return None
+    except AssertionError as e:
+        if "no_dispatch" in str(e):  # PyTorch has no fake implementation and would run the real operator, which is this one
+            return None
+        raise
     for v in outputs:
         importer.graph.output(v)
     return importer.graph
