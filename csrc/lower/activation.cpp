@@ -86,6 +86,7 @@ Value log_sigmoid_backward(Value g, Value x, Value /*buffer*/) {
 
 // log(x / (1 - x)), x first brought into [eps, 1 - eps] if eps is given.
 Value logit(Value x, std::optional<Value> eps) {
+  require_not_complex("logit_cpu", x);
   if (eps) x = hlo::minimum(hlo::maximum(x, *eps), 1.0 - *eps);
   return log(x / (1.0 - x));
 }
@@ -109,11 +110,14 @@ Value elu_backward(Value g, Value alpha, Value scale, Value input_scale, bool is
 }
 
 // ---- with kinks ------------------------------------------------------------------------------------------------
+// clamp's refusal, which is by type NotImplementedError here.
+void require_ordered(Value x) {
+  require_not_complex_or("clamp is not supported for complex types", x, UserError::Kind::not_implemented);
+}
+
 Value relu(Value x) {
   if (x.dtype() == DType::pred) throw UserError("Boolean inputs not supported for relu");
-  if (hlo::is_complex(x.dtype())) {
-    throw UserError("clamp is not supported for complex types", UserError::Kind::not_implemented);
-  }
+  require_ordered(x);
   return maximum(x, 0);
 }
 
@@ -145,6 +149,7 @@ std::pair<Value, Value> prelu_backward(Value g, Value x, Value w) {
 
 Value hardtanh(Value x, Value lo, Value hi) {
   if (x.dtype() == DType::pred) throw UserError("Bool inputs not supported for hardtanh");
+  require_ordered(x);
   return hlo::minimum(hlo::maximum(x, lo), hi);
 }
 Value hardtanh_backward(Value g, Value x, Value lo, Value hi) { return zero_where((x <= lo) | (x >= hi), g); }

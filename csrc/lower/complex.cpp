@@ -4,6 +4,7 @@
 #include "lower/families.h"
 #include "lower/maths.h"
 #include "lower/registry.h"
+#include "lower/require.h"
 
 // Complex numbers: parts, conjugates, polar form. A program's values carry no conjugate or negative bit: the lazy views of
 // eager mode are computed here, and resolving them does nothing.
@@ -22,7 +23,22 @@ Value view_as_complex(Value x) {
   return complex(part(0), part(1));
 }
 
-Value polar(Value r, Value angle) { return complex(r * cosine(angle), r * sine(angle)); }
+void require_parts(Value a, Value b) {
+  if (hlo::is_floating(a.dtype()) && hlo::is_floating(b.dtype())) return;
+  throw UserError("Expected both inputs to be Half, Float or Double tensors but got " +
+                  std::string(scalar_type_name(a.dtype())) + " and " + std::string(scalar_type_name(b.dtype())));
+}
+
+Value complex_of(Value re, Value im) {
+  require_parts(re, im);
+  return complex(re, im);
+}
+
+Value polar(Value r, Value angle) {
+  require_parts(r, angle);
+  if (r.dtype() == DType::f16) refuse("polar_cpu", r.dtype());
+  return complex(r * cosine(angle), r * sine(angle));
+}
 
 // atan2(imag, real); a real x is at 0 or pi, NaN stays. Integers in the default dtype.
 Value angle(Context& ctx, Value x) {
@@ -56,7 +72,7 @@ void register_complex(Registry& r) {
     r.add(std::string("aten::view_as_real") + copy, view_as_real);
     r.add(std::string("aten::view_as_complex") + copy, view_as_complex);
   }
-  r.add("aten::complex", hlo::complex);
+  r.add("aten::complex", complex_of);
   r.add("aten::polar", polar);
   r.add("aten::angle", angle);
   r.pointwise("aten::sgn", Promote::arithmetic, 1, sgn);

@@ -65,7 +65,7 @@ Value floor_div(Value a, Value b) {
   }
   Value q = (a - r) / b;
   q = select(differs_in_sign(r, b), q - 1, q);
-  const Value f = floor(q);
+  const Value f = hlo::floor(q);
   const Value snapped = select(q - f > 0.5, f + 1, f);
   const Value quotient = a / b;
   return select(b == 0, quotient, select(q != 0, snapped, copysign(zeros_like(q), quotient)));
@@ -133,15 +133,30 @@ Value absolute(Value x) {
   return hlo::is_unsigned(x.dtype()) ? x : abs(x);
 }
 
+Value sign(Value x) {
+  require_not_complex_or(
+      "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", x);
+  return signum(x);
+}
+
 // A rounding by `f`; integers are whole already.
 template <Value (*f)(Value)>
-Value rounded(Value x) {
+Value rounded(const std::string& name, Value x) {
+  require_not_complex_or(name + " is not supported for complex inputs", x, UserError::Kind::not_implemented);
+  require_not_bool(name + "_vml_cpu", x);
   return hlo::is_floating(x.dtype()) ? f(x) : x;
+}
+Value floor(Value x) { return rounded<hlo::floor>("floor", x); }
+Value ceil(Value x) { return rounded<hlo::ceil>("ceil", x); }
+Value truncate(Value x) { return rounded<trunc>("trunc", x); }
+Value round(Value x) {
+  require_not_complex("round_vml_cpu", x);
+  return rounded<hlo::round_nearest_even>("round", x);
 }
 
 // round(x 10^d) / 10^d in x's own dtype, each step rounded to it, as the CPU kernel does.
 Value round_decimals(Value x, int64_t decimals) {
-  require_floating("round_cpu", x);
+  require_floating(decimals == 0 ? "round_vml_cpu" : "round_cpu", x);
   const Value ten = scalar(x, std::pow(10.0, static_cast<double>(std::abs(decimals))));
   if (decimals == 0) return round_nearest_even(x);
   return decimals < 0 ? round_nearest_even(x / ten) * ten : round_nearest_even(x * ten) / ten;
@@ -153,16 +168,29 @@ Value frac(Value x) {
 }
 
 // ---- bounds ----------------------------------------------------------------------------------------------------
-Value larger(Value a, Value b) { return is_bool(a) ? a | b : maximum(a, b); }
-Value smaller(Value a, Value b) { return is_bool(a) ? a & b : minimum(a, b); }
+Value larger(Value a, Value b) {
+  require_not_complex_or("maximum not implemented for complex tensors.", a);
+  return is_bool(a) ? a | b : maximum(a, b);
+}
+Value smaller(Value a, Value b) {
+  require_not_complex_or("minimum not implemented for complex tensors.", a);
+  return is_bool(a) ? a & b : minimum(a, b);
+}
 
 // The other operand where one is NaN.
-Value fmax(Value a, Value b) { return select(is_nan(a), b, select(is_nan(b), a, larger(a, b))); }
-Value fmin(Value a, Value b) { return select(is_nan(a), b, select(is_nan(b), a, smaller(a, b))); }
+Value fmax(Value a, Value b) {
+  require_not_complex_or("fmax not implemented for complex tensors.", a);
+  return select(is_nan(a), b, select(is_nan(b), a, larger(a, b)));
+}
+Value fmin(Value a, Value b) {
+  require_not_complex_or("fmin not implemented for complex tensors.", a);
+  return select(is_nan(a), b, select(is_nan(b), a, smaller(a, b)));
+}
 
 // min(max(x, lo), hi): NaN in any operand gives NaN; hi wins where lo > hi.
 Value clamp(Value x, std::optional<Value> lo, std::optional<Value> hi) {
-  require_real_number("clamp_cpu", x);
+  require_not_complex_or("clamp is not supported for complex types", x, UserError::Kind::not_implemented);
+  require_not_bool("clamp_cpu", x);
   if (lo) x = maximum(x, *lo);
   if (hi) x = minimum(x, *hi);
   return x;
@@ -237,12 +265,12 @@ void register_pointwise_arithmetic(Registry& r) {
 
   r.pointwise("aten::abs", to_real, 1, absolute);
   r.pointwise("aten::neg", arithmetic, 1, hlo::negate);
-  r.pointwise("aten::sign", arithmetic, 1, signum);
-  r.pointwise("aten::floor", arithmetic, 1, rounded<hlo::floor>);
-  r.pointwise("aten::ceil", arithmetic, 1, rounded<hlo::ceil>);
-  r.pointwise("aten::round", arithmetic, 1, rounded<hlo::round_nearest_even>);
+  r.pointwise("aten::sign", arithmetic, 1, sign);
+  r.pointwise("aten::floor", arithmetic, 1, floor);
+  r.pointwise("aten::ceil", arithmetic, 1, ceil);
+  r.pointwise("aten::round", arithmetic, 1, round);
   r.add("aten::round.decimals", round_decimals);
-  r.pointwise("aten::trunc", arithmetic, 1, trunc);
+  r.pointwise("aten::trunc", arithmetic, 1, truncate);
   r.pointwise("aten::frac", arithmetic, 1, frac);
 
   r.pointwise("aten::maximum", arithmetic, 2, larger);
@@ -252,9 +280,9 @@ void register_pointwise_arithmetic(Registry& r) {
   r.pointwise("aten::clamp", arithmetic, 3, clamp);
   r.pointwise("aten::clamp.Tensor", arithmetic, 3, clamp);
   r.pointwise("aten::clamp_min", arithmetic, 2, clamp_min);
-  r.pointwise("aten::clamp_min.Tensor", arithmetic, 2, clamp_min);
+  r.pointwise("aten::clamp_min.Tensor", arithmetic, 2, larger);
   r.pointwise("aten::clamp_max", arithmetic, 2, clamp_max);
-  r.pointwise("aten::clamp_max.Tensor", arithmetic, 2, clamp_max);
+  r.pointwise("aten::clamp_max.Tensor", arithmetic, 2, smaller);
   r.add("aten::nan_to_num", nan_to_num);
 
   r.pointwise("aten::gcd", arithmetic, 2, gcd);

@@ -28,7 +28,28 @@ Value either_part(Value x) {
 }
 
 // a, or `value` where a is 0: a > 0 is 1, a < 0 and NaN are 0.
-Value heaviside(Value a, Value value) { return select(a == 0, value, convert(a > 0, a.dtype())); }
+Value heaviside(Value a, Value value) {
+  require_not_complex_or("heaviside is not yet implemented for complex tensors.", a);
+  return select(a == 0, value, convert(a > 0, a.dtype()));
+}
+
+Value copysign_checked(Value magnitude, Value sign) {
+  require_not_complex("copysign_cpu", magnitude);
+  return copysign(magnitude, sign);
+}
+
+Value signbit(Value x) {
+  require_not_complex_or("signbit is not implemented for complex tensors.", x);
+  return sign_bit(x);
+}
+Value isposinf(Value x) {
+  require_not_complex_or("isposinf does not support complex inputs.", x);
+  return is_inf(x) & ~sign_bit(x);
+}
+Value isneginf(Value x) {
+  require_not_complex_or("isneginf does not support complex inputs.", x);
+  return is_inf(x) & sign_bit(x);
+}
 
 // condition != 0 ? a : b;  a and b promoted, condition bool or uint8.
 Value where(Context& ctx, Value condition, Arg a, Arg b) {
@@ -63,13 +84,13 @@ void register_pointwise_compare(Registry& r) {
   predicate("isnan", either_part<hlo::is_nan>);
   predicate("isinf", either_part<hlo::is_inf>);
   predicate("isfinite", [](Value x) { return is_finite(real(x)) & is_finite(imag(x)); });
-  predicate("isposinf", [](Value x) { return is_inf(x) & ~sign_bit(x); });
-  predicate("isneginf", [](Value x) { return is_inf(x) & sign_bit(x); });
-  predicate("signbit", sign_bit);
+  predicate("isposinf", isposinf);
+  predicate("isneginf", isneginf);
+  predicate("signbit", signbit);
 
   r.pointwise("aten::heaviside", Promote::arithmetic, 2, heaviside);
-  r.pointwise("aten::copysign.Tensor", Promote::to_floating, 2, copysign);
-  r.pointwise("aten::copysign.Scalar", Promote::to_floating, 2, copysign);
+  r.pointwise("aten::copysign.Tensor", Promote::to_floating, 2, copysign_checked);
+  r.pointwise("aten::copysign.Scalar", Promote::to_floating, 2, copysign_checked);
   r.add("aten::where.self", where);
   r.add("aten::masked_fill.Scalar", masked_fill);
   r.add("aten::masked_fill.Tensor", masked_fill);

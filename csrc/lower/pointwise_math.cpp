@@ -23,7 +23,23 @@ Value hypot(Value a, Value b) {
 }
 
 // x log(y), 0 where x is 0 unless y is NaN.
-Value xlogy(Value x, Value y) { return select(is_nan(y), y, select(x == 0, zeros_like(x), x * log(y))); }
+Value xlogy(Value x, Value y) {
+  require_not_complex("xlogy_cpu", x);
+  return select(is_nan(y), y, select(x == 0, zeros_like(x), x * log(y)));
+}
+
+Value atan2(Value y, Value x) {
+  require_not_complex("atan2_cpu", y);
+  return hlo::atan2(y, x);
+}
+Value erf(Value x) {
+  require_not_complex("erf_vml_cpu", x);
+  return hlo::erf(x);
+}
+Value erfc(Value x) {
+  require_not_complex("erfc_vml_cpu", x);
+  return hlo::erfc(x);
+}
 
 // log(e^a + e^b) = m + log1p(e^-|a - b|), m the larger; equal infinities give themselves.
 // Complex: "larger" by real part.
@@ -71,8 +87,8 @@ void register_pointwise_math(Registry& r) {
   unary("sqrt", hlo::sqrt);
   unary("rsqrt", hlo::rsqrt);
   unary("sigmoid", hlo::logistic);
-  unary("erf", hlo::erf);
-  unary("erfc", hlo::erfc);
+  unary("erf", erf);
+  unary("erfc", erfc);
   unary("sin", hlo::sine);
   unary("cos", hlo::cosine);
   unary("tan", hlo::tan);
@@ -88,7 +104,7 @@ void register_pointwise_math(Registry& r) {
   unary("deg2rad", [](Value x) { return x * (std::numbers::pi / 180); });
   unary("rad2deg", [](Value x) { return x * (180 / std::numbers::pi); });
 
-  r.pointwise("aten::atan2", to_floating, 2, hlo::atan2);
+  r.pointwise("aten::atan2", to_floating, 2, atan2);
   r.pointwise("aten::hypot", arithmetic, 2, hypot);
   r.pointwise("aten::logaddexp", arithmetic, 2, logaddexp);
   r.pointwise("aten::logaddexp2", arithmetic, 2, logaddexp2);

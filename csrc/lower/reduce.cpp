@@ -34,6 +34,10 @@ Value mean(Value y, const Dims& dims, Keep k) { return sum(y, dims, k) / static_
 // Empty: NaN (0 / 0).
 Value mean_dims(Value x, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   const DType t = dtype.value_or(x.dtype());
+  if (is_whole(t)) {
+    throw UserError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                    "Got: " + std::string(scalar_type_name(t)));
+  }
   return convert(mean(convert(x, hlo::accumulate_type(t)), wrap_or_all(dims, x), keep(keepdim)), t);
 }
 
@@ -64,8 +68,9 @@ Value logsumexp(Context& ctx, Value x, Dims dims, bool keepdim) {
 // ---- variance --------------------------------------------------------------------------------------------------
 // (var, mean): mean |x - mean(x)|^2 n / max(n - correction, 0), in two passes; real for complex x. `correction` is a
 // run-time operand, 1 by default; where it is n or more the result is NaN or inf.
-std::pair<Value, Value> var_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
-  if (is_whole(x.dtype())) throw UserError("std and var only support floating point and complex dtypes");
+std::pair<Value, Value> moments(const std::string& name, Value x, MaybeDims dims, std::optional<Value> correction,
+                                bool keepdim) {
+  if (is_whole(x.dtype())) throw UserError(name + " only support floating point and complex dtypes");
   const Dims over = wrap_or_all(dims, x);
   const Value y = convert(x, hlo::accumulate_type(x.dtype()));
   const Value mu = mean(y, over, hlo::keep_dims);
@@ -78,24 +83,34 @@ std::pair<Value, Value> var_mean(Value x, MaybeDims dims, std::optional<Value> c
 }
 
 Value var(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
-  return var_mean(x, dims, correction, keepdim).first;
+  return moments("std and var", x, dims, correction, keepdim).first;
+}
+std::pair<Value, Value> var_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
+  return moments("var_mean", x, dims, correction, keepdim);
 }
 
 // The root is taken before the rounding to 16 bits.
-std::pair<Value, Value> std_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
+std::pair<Value, Value> root_moments(const std::string& name, Value x, MaybeDims dims, std::optional<Value> correction,
+                                     bool keepdim) {
   const DType t = x.dtype();
-  const auto [variance, mu] = var_mean(convert(x, hlo::accumulate_type(t)), dims, correction, keepdim);
+  const auto [variance, mu] = moments(name, convert(x, hlo::accumulate_type(t)), dims, correction, keepdim);
   return {convert(sqrt(variance), hlo::real_type(t)), convert(mu, t)};
 }
-
 Value std_dims(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
-  return std_mean(x, dims, correction, keepdim).first;
+  return root_moments("std and var", x, dims, correction, keepdim).first;
+}
+std::pair<Value, Value> std_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
+  return root_moments("std_mean", x, dims, correction, keepdim);
 }
 
 // ---- norms -----------------------------------------------------------------------------------------------------
 // (sum |x|^p)^(1/p);  p = inf, -inf: the largest, smallest |x|;  p = 0: how many are not 0. Real for complex x.
 Value vector_norm(Value x, Number ord, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   const DType t = dtype.value_or(x.dtype());
+  if (is_whole(x.dtype())) {
+    throw UserError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got " +
+                    std::string(scalar_type_name(x.dtype())));
+  }
   const Dims over = wrap_or_all(dims, x);
   const Keep k = keep(keepdim);
   const Value y = abs(convert(convert(x, t), hlo::accumulate_type(t)));
@@ -125,13 +140,14 @@ Value smallest(Value x, const Dims& dims, Keep k, const char* kernel = "min_valu
 
 std::pair<Value, Value> aminmax(Value x, std::optional<int64_t> dim, bool keepdim) {
   const Dims dims = dim ? wrap(*dim, x) : all_dims(x);
+  require_not_complex("aminmax_cpu", x);
   return {smallest(x, dims, keep(keepdim)), largest(x, dims, keep(keepdim))};
 }
 
 // (value, index) of the largest (smallest) along one dimension: of equals the first, and the first NaN before all.
 template <bool greatest>
 std::pair<Value, Value> extreme(Value x, int64_t dim, bool keepdim) {
-  require_not_complex(greatest ? "max_cpu" : "min_cpu", x);
+  require_not_complex_or(std::string(greatest ? "max" : "min") + "(): does not support complex input", x);
   if (x.rank() == 0) return {x, hlo::full(x.builder(), {DType::s64, {}}, 0)};
   dim = wrap(dim, x.rank());
   const Value y = x.dtype() == DType::pred ? convert(x, DType::u8) : x;
@@ -154,6 +170,9 @@ std::pair<Value, Value> extreme(Value x, int64_t dim, bool keepdim) {
 // The index alone; with no dim, into the flat order.
 template <bool greatest>
 Value arg_extreme(Value x, std::optional<int64_t> dim, bool keepdim) {
+  const std::string name = greatest ? "argmax" : "argmin";
+  require_not_complex_or(name + "(): does not support complex input", x);
+  if (x.dtype() == DType::pred) throw UserError(name + "(): does not support bool input");
   if (dim) return extreme<greatest>(x, *dim, keepdim).second;
   const Value i = extreme<greatest>(flatten(x), 0, false).second;
   return keepdim ? reshape(i, Dims(x.rank(), 1)) : i;

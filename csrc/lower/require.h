@@ -48,6 +48,11 @@ inline void require_floating(std::string_view kernel, Value x) {
 inline void require_inexact(std::string_view kernel, Value x) {
   if (!hlo::is_floating(x.dtype()) && !hlo::is_complex(x.dtype())) refuse(kernel, x.dtype());
 }
+// What CPU says in a sentence of its own rather than by the kernel's name.
+inline void require_not_complex_or(const std::string& text, Value x,
+                                   UserError::Kind kind = UserError::Kind::runtime) {
+  if (hlo::is_complex(x.dtype())) throw UserError(text, kind);
+}
 inline void require_not_bool(std::string_view kernel, Value x) {
   if (x.dtype() == DType::pred) refuse(kernel, x.dtype());
 }
