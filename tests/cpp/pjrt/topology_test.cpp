@@ -98,5 +98,21 @@ TEST_P(TopologyOfLibtpu, refuses_names_it_does_not_know) {
   EXPECT_THROW(Topology(plugin(), ""), Error);
 }
 
+// libtpu looks at the options' names before it looks for chips.
+TEST_P(TopologyOfLibtpu, has_a_client_that_misses_the_chips_and_no_option) {
+  if (find_tpu().num_chips > 0)
+    GTEST_SKIP() << "this machine has a TPU, which a test must not take";
+  const auto code = [&](const Options& options) {
+    try {
+      Client::create(plugin(), options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return Code{};
+  };
+  EXPECT_EQ(code(client_options("tpu", 1, "2.13")), Code::internal);
+  EXPECT_EQ(code({{"no_such_option", true}}), Code::invalid_argument);
+}
+
 }  // namespace
 }  // namespace torch_tpu::pjrt
