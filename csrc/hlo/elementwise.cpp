@@ -218,7 +218,14 @@ Value compare(Value a, Value b, Compare direction) {
   if (is_complex(a.dtype()) && direction != Compare::eq && direction != Compare::ne) {
     fail("compare", {a, b}, "complex numbers have no order");
   }
-  return emit_compare(a, b, direction, "");
+  // Always said: xla-cpu-pjrt 0.0.1 folds a signed comparison of constants as an unsigned one where it is left out.
+  const DType t = a.dtype();
+  const bool is_float = is_floating(t) || is_complex(t);
+  const bool is_signed = is_signed_integral(t);
+  return emit_compare(a, b, direction,
+                      is_float    ? ", compare_type = #stablehlo<comparison_type FLOAT>"
+                      : is_signed ? ", compare_type = #stablehlo<comparison_type SIGNED>"
+                                  : ", compare_type = #stablehlo<comparison_type UNSIGNED>");
 }
 
 Value compare_total_order(Value a, Value b, Compare direction) {
