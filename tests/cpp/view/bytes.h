@@ -51,30 +51,40 @@ inline hlo::Values declare_starts(hlo::Builder& b, const Plan& p) {
   return starts;
 }
 
-inline void append_starts(test::Arrays& inputs, const Plan& p) {
-  for (int64_t start : p.operands()) inputs.push_back(test::array<int64_t>({}, {start}));
+// base, starts -> the view's value
+inline hlo::Module read_program(const Type& base, const View& v) {
+  const Plan p = plan(base, v);
+  hlo::Builder b;
+  const Value x = b.parameter(0, base);
+  return b.finish({view::read(x, v, p, declare_starts(b, p))});
+}
+
+// base, starts, data -> the new base
+inline hlo::Module write_program(const Type& base, const View& v) {
+  const Plan p = plan(base, v);
+  hlo::Builder b;
+  const Value x = b.parameter(0, base);
+  const hlo::Values starts = declare_starts(b, p);
+  const Value data = b.parameter(static_cast<int>(starts.size()) + 1, {v.dtype, v.sizes});
+  return b.finish({view::write(x, v, p, starts, data)});
+}
+
+inline test::Arrays base_and_starts(const test::Array& base, const View& v) {
+  test::Arrays inputs = {base};
+  for (int64_t start : plan(base.type, v).operands()) {
+    inputs.push_back(test::array<int64_t>({}, {start}));
+  }
+  return inputs;
 }
 
 inline test::Array run_read(const test::Array& base, const View& v) {
-  const Plan p = plan(base.type, v);
-  hlo::Builder b;
-  const Value x = b.parameter(0, base.type);
-  const Value y = view::read(x, v, p, declare_starts(b, p));
-  test::Arrays inputs = {base};
-  append_starts(inputs, p);
-  return test::run(b.finish({y}), inputs).at(0);
+  return test::run(read_program(base.type, v), base_and_starts(base, v)).at(0);
 }
 
 inline test::Array run_write(const test::Array& base, const View& v, const test::Array& data) {
-  const Plan p = plan(base.type, v);
-  hlo::Builder b;
-  const Value x = b.parameter(0, base.type);
-  const hlo::Values starts = declare_starts(b, p);
-  const Value d = b.parameter(static_cast<int>(starts.size()) + 1, data.type);
-  test::Arrays inputs = {base};
-  append_starts(inputs, p);
+  test::Arrays inputs = base_and_starts(base, v);
   inputs.push_back(data);
-  return test::run(b.finish({view::write(x, v, p, starts, d)}), inputs).at(0);
+  return test::run(write_program(base.type, v), inputs).at(0);
 }
 
 }  // namespace torch_tpu::view::model

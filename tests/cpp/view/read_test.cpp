@@ -56,10 +56,7 @@ TEST(read, every_class_on_the_plugin) {
 
 // How often an operation stands in the program that reads the view.
 int count_ops(const Type& base, const View& v, const std::string& name) {
-  const Plan p = plan(base, v);
-  hlo::Builder b;
-  const Value x = b.parameter(0, base);
-  const std::string text = b.finish({read(x, v, p, model::declare_starts(b, p))}).text;
+  const std::string text = model::read_program(base, v).text;
   int count = 0;
   for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) ++count;
   return count;
