@@ -9,12 +9,14 @@
   X(avg_pool) \
   X(complex) \
   X(conv) \
+  X(eigen) \
   X(embedding) \
   X(factory) \
   X(fft) \
   X(grid_sampler) \
   X(index) \
   X(internal) \
+  X(linalg) \
   X(loss) \
   X(matmul) \
   X(max_pool) \
