@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aten/op_plan.h"
 
+#include <ATen/core/enum_tag.h>
+
 #include <unordered_map>
 
 namespace torch_tpu::aten {
@@ -81,6 +83,7 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.s
   const c10::FunctionSchema& schema = handle.schema();
   const lower::Registry& registry = lower::Registry::global();
   num_args = schema.arguments().size();
+  is_pointwise = name == "aten::copy_" || (schema.is_mutable() && handle.hasTag(at::Tag::pointwise));
   entry = registry.find(name);
   const bool own_lowering = entry != nullptr;
   if (!own_lowering && schema.is_mutable()) {

@@ -34,6 +34,7 @@ struct OpPlan {
   std::vector<int> returns;
   std::vector<bool> returns_list;
   int num_fresh = 0;                    // schema returns that are fresh
+  bool is_pointwise = false;            // element by element, or copy_
   int generator_arg = -1;
   // The functional operator is a factory whose further arguments are dtype, layout, device, pin_memory (linspace.out ->
   // linspace): the lowering gets the out= tensor's dtype.

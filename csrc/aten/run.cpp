@@ -327,7 +327,22 @@ struct Callable::Call {
       key.push_back(first << 8 | 10);
       written_reads.push_back(static_cast<int>(reads.size()));
     }
+    if (plan.is_pointwise) refuse_partial_overlap(r, written);
     reads.push_back(r);
+  }
+
+  static at::Tensor tensor(const Read& r) { return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(r.impl)); }
+
+  // As TensorIterator: an element-wise write may not read, shifted, what it overwrites. Our values would be well defined, but
+  // programs must mean the same on every device.
+  void refuse_partial_overlap(const Read& r, bool written) const {
+    for (size_t k = 0; k < reads.size(); ++k) {
+      if (reads[k].cell != r.cell || reads[k].impl == r.impl) continue;
+      for (int w : written_reads) {
+        if (w == static_cast<int>(k)) at::assert_no_partial_overlap(tensor(reads[k]), tensor(r));
+        else if (written && w == static_cast<int>(reads.size())) at::assert_no_partial_overlap(tensor(r), tensor(reads[k]));
+      }
+    }
   }
 
   void collect_view(Read& r, const c10::TensorImpl& impl, const DeviceArray& array) {
