@@ -54,7 +54,7 @@ std::string quoted(std::string_view text) {
 }
 
 void fail(std::string_view op, const Values& operands, std::string_view why) {
-  std::string s(op);
+  std::string s(op.substr(op.rfind('.') + 1));  // without the dialect; all of it if there is none
   for (size_t i = 0; i < operands.size(); ++i) {
     s += i ? ", " : " of ";
     s += operands[i] ? operands[i].type().str() : "null";

@@ -8,13 +8,15 @@
 
 #include "hlo/ops.h"
 
-// What the op files share: printing of attributes in MLIR's syntax, and checks that throw hlo::Error.
+// What the op files share: printing of attributes in MLIR's syntax, and checks that throw
+// hlo::Error.
 namespace torch_tpu::hlo {
 
-std::string i64_array(const Dims& values);                 // array<i64: 1, 2>
-std::string i1_array(const std::vector<bool>& values);     // array<i1: true, false>
-std::string pair_matrix(const std::vector<std::pair<int64_t, int64_t>>& rows);  // dense<[[1, 2]]> : tensor<1x2xi64>
-std::string quoted(std::string_view s);                    // an MLIR string literal
+std::string i64_array(const Dims& values);              // array<i64: 1, 2>
+std::string i1_array(const std::vector<bool>& values);  // array<i1: true, false>
+std::string pair_matrix(
+    const std::vector<std::pair<int64_t, int64_t>>& rows);  // dense<[[1, 2]]> : tensor<1x2xi64>
+std::string quoted(std::string_view s);                     // an MLIR string literal
 
 // Throws hlo::Error "op of T1, T2: why".
 [[noreturn]] void fail(std::string_view op, const Values& operands, std::string_view why);
@@ -32,7 +34,9 @@ void require_scalar(std::string_view op, Value x);
 Value emit1(std::string_view op, const Values& operands, std::string_view attributes, Type result,
             const std::vector<std::string>& regions = {});
 
-// The region of reduce, reduce_window or scatter: checks that `combine` gives one value a type, of that type.
-std::string combine_region(std::string_view op, Builder& b, const std::vector<Type>& scalars, const Combine& combine);
+// The region of reduce, reduce_window or scatter: checks that `combine` gives one value a type, of
+// that type.
+std::string combine_region(std::string_view op, Builder& b, const std::vector<Type>& scalars,
+                           const Combine& combine);
 
 }  // namespace torch_tpu::hlo

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hlo/builder.h"
 
-#include <algorithm>
 #include <charconv>
 #include <deque>
 #include <map>
@@ -17,6 +16,9 @@ struct TypeHash {
     return static_cast<size_t>(h ^ (h >> 32));
   }
 };
+
+// An operation's name without its dialect.
+std::string bare(std::string_view op) { return std::string(op.substr(op.rfind('.') + 1)); }
 
 void append_int(std::string& s, int64_t v) {
   char buffer[24];
@@ -36,6 +38,7 @@ struct Builder::Impl {
     int32_t base;
     int32_t index;  // result number, kSingle or kParameter
     int32_t block;  // serial number of the block that defines it
+    bool is_constant = false;
     bool live = false;
   };
   static constexpr int32_t kSingle = -1, kParameter = -2;
@@ -52,21 +55,19 @@ struct Builder::Impl {
     int32_t serial;
     std::string text;
     std::vector<Op> ops;
-    std::vector<int32_t> operands;  // of all ops, one after another; values captured by regions included
+    std::vector<int32_t>
+        operands;  // of all ops, one after another; values captured by regions included
     std::vector<int32_t> captured;  // by regions made since the last op that took regions
-    std::unordered_map<std::string, int32_t> constants;  // attributes -> value: a constant is printed once a block
-  };
-  struct Parameter {
-    int index;
-    int32_t id;
+    std::unordered_map<std::string, int32_t>
+        constants;  // attributes -> value: a constant is printed once a block
   };
 
   std::deque<InternedType> types;
   std::unordered_map<Type, const InternedType*, TypeHash> type_index;
   std::vector<Entry> values;
-  std::vector<Block> blocks;  // innermost last
-  std::vector<bool> closed;   // by block serial
-  std::vector<Parameter> parameters;
+  std::vector<Block> blocks;          // innermost last
+  std::vector<bool> closed;           // by block serial
+  std::map<int, int32_t> parameters;  // number -> value
   std::vector<std::pair<Value, std::string>> checks;
   std::map<int, int> aliases;  // output -> parameter
   bool finished = false;
@@ -106,10 +107,22 @@ struct Builder::Impl {
   }
 
   void require_usable(std::string_view op, Value v, const Builder* self) const {
-    if (!v) throw Error(std::string(op) + ": an operand is null");
-    if (&v.builder() != self) throw Error(std::string(op) + ": an operand belongs to another builder");
+    if (!v) throw Error(bare(op) + ": an operand is null");
+    if (&v.builder() != self) throw Error(bare(op) + ": an operand belongs to another builder");
     if (closed[values[v.id()].block]) {
-      throw Error(std::string(op) + ": an operand was made inside a region that has ended");
+      throw Error(bare(op) + ": an operand was made inside a region that has ended");
+    }
+  }
+
+  // XLA runs the regions of while and if with the values around them in sight; those of the other
+  // operations are functions of their own and may use only constants from outside.
+  void require_captures_allowed(std::string_view op, const std::vector<int32_t>& captured) const {
+    if (op == "stablehlo.while" || op == "stablehlo.if" || op == "stablehlo.case") return;
+    for (int32_t id : captured) {
+      if (!values[id].is_constant) {
+        throw Error(bare(op) + ": its function uses a value " + values[id].type->type.str() +
+                    " from outside that is not a constant");
+      }
     }
   }
 
@@ -120,8 +133,8 @@ struct Builder::Impl {
     }
   }
 
-  // Text of the innermost block without the operations that nothing needs. Values of outer blocks that it
-  // uses are appended to `captured`.
+  // Text of the innermost block without the operations that nothing needs. Values of outer blocks
+  // that it uses are appended to `captured`.
   std::string close_block(const Values& results, std::vector<int32_t>& captured) {
     Block& block = blocks.back();
     auto use = [&](int32_t id) {
@@ -149,7 +162,9 @@ struct Builder::Impl {
     } else {
       text.reserve(nbytes);
       for (size_t i = 0; i < block.ops.size(); ++i) {
-        if (keep[i]) text.append(block.text, block.ops[i].text_begin, block.ops[i].text_end - block.ops[i].text_begin);
+        if (keep[i])
+          text.append(block.text, block.ops[i].text_begin,
+                      block.ops[i].text_end - block.ops[i].text_begin);
       }
     }
     closed[block.serial] = true;
@@ -177,13 +192,12 @@ int64_t Value::dim(int64_t i) const {
 }
 
 Value Builder::parameter(int index, const Type& type) {
-  for (const Impl::Parameter& p : impl_->parameters) {
-    if (p.index == index) throw Error("parameter " + std::to_string(index) + " was declared twice");
-  }
-  if (impl_->blocks.size() != 1) throw Error("parameter " + std::to_string(index) + " was declared inside a region");
-  int32_t id = impl_->add_value(impl_->intern(type), index, Impl::kParameter);
-  impl_->parameters.push_back({index, id});
-  return Value(this, id);
+  const std::string what = "parameter " + std::to_string(index);
+  if (impl_->blocks.size() != 1) throw Error(what + " was declared inside a region");
+  const auto [place, is_new] =
+      impl_->parameters.emplace(index, static_cast<int32_t>(impl_->values.size()));
+  if (!is_new) throw Error(what + " was declared twice");
+  return Value(this, impl_->add_value(impl_->intern(type), index, Impl::kParameter));
 }
 
 void Builder::check(Value violated, std::string message) {
@@ -191,7 +205,8 @@ void Builder::check(Value violated, std::string message) {
   if (violated.type() != Type{DType::pred, {}}) {
     throw Error("check of " + violated.type().str() + ": a rank-0 pred is needed");
   }
-  if (impl_->values[violated.id()].block != 0) throw Error("check: its flag was made inside a region");
+  if (impl_->values[violated.id()].block != 0)
+    throw Error("check: its flag was made inside a region");
   impl_->checks.emplace_back(violated, std::move(message));
 }
 
@@ -200,23 +215,26 @@ void Builder::alias(int output, int parameter) { impl_->aliases[output] = parame
 Values Builder::emit(std::string_view name, const Values& operands, std::string_view attributes,
                      const std::vector<Type>& results, const std::vector<std::string>& regions) {
   Impl& impl = *impl_;
-  if (impl.finished) throw Error(std::string(name) + ": the program is finished");
+  if (impl.finished) throw Error(bare(name) + ": the program is finished");
   for (const Value& v : operands) impl.require_usable(name, v, this);
 
   Impl::Block& block = impl.blocks.back();
   const bool is_constant = name == "stablehlo.constant";
   if (is_constant) {
-    auto [found, inserted] = block.constants.try_emplace(std::string(attributes), static_cast<int32_t>(impl.values.size()));
+    auto [found, inserted] = block.constants.try_emplace(std::string(attributes),
+                                                         static_cast<int32_t>(impl.values.size()));
     if (!inserted) return {Value(this, found->second)};
   }
 
   Impl::Op op;
   op.first_result = static_cast<int32_t>(impl.values.size());
   op.num_results = static_cast<int32_t>(results.size());
-  op.has_side_effect = results.empty() || attributes.find("has_side_effect = true") != std::string_view::npos;
+  op.has_side_effect =
+      results.empty() || attributes.find("has_side_effect = true") != std::string_view::npos;
   op.operands_begin = block.operands.size();
   for (const Value& v : operands) block.operands.push_back(v.id());
   if (!regions.empty()) {
+    impl.require_captures_allowed(name, block.captured);
     block.operands.insert(block.operands.end(), block.captured.begin(), block.captured.end());
     block.captured.clear();
   }
@@ -267,6 +285,7 @@ Values Builder::emit(std::string_view name, const Values& operands, std::string_
   for (size_t i = 0; i < results.size(); ++i) {
     int32_t index = results.size() > 1 ? static_cast<int32_t>(i) : Impl::kSingle;
     out.emplace_back(this, impl.add_value(impl.intern(results[i]), op.first_result, index));
+    impl.values.back().is_constant = is_constant;
   }
   if (results.size() != 1) s += '(';
   impl.append_types(s, out);
@@ -348,36 +367,38 @@ Module Builder::finish(const Values& results) {
   std::vector<int32_t> captured;
   const std::string body = impl.close_block(outputs, captured);
 
-  std::sort(impl.parameters.begin(), impl.parameters.end(),
-            [](const Impl::Parameter& a, const Impl::Parameter& b) { return a.index < b.index; });
   module.aliases.assign(outputs.size(), -1);
   std::map<int, int> aliased_output;  // parameter -> output
   for (const auto& [output, parameter] : impl.aliases) {
-    auto p = std::find_if(impl.parameters.begin(), impl.parameters.end(),
-                          [&, n = parameter](const Impl::Parameter& q) { return q.index == n; });
-    const std::string what = "alias of output " + std::to_string(output) + " and parameter " + std::to_string(parameter);
-    if (output < 0 || output >= static_cast<int>(results.size())) throw Error(what + ": no such output");
+    const auto p = impl.parameters.find(parameter);
+    const std::string what =
+        "alias of output " + std::to_string(output) + " and parameter " + std::to_string(parameter);
+    if (output < 0 || output >= static_cast<int>(results.size()))
+      throw Error(what + ": no such output");
     if (p == impl.parameters.end()) throw Error(what + ": no such parameter");
-    if (type(p->id) != outputs[output].type()) {
-      throw Error(what + ": " + outputs[output].type().str() + " and " + type(p->id).str() + " differ");
+    if (type(p->second) != outputs[output].type()) {
+      throw Error(what + ": " + outputs[output].type().str() + " and " + type(p->second).str() +
+                  " differ");
     }
-    if (!impl.values[p->id].live) continue;  // the program does not take it
-    if (!aliased_output.emplace(parameter, output).second) throw Error(what + ": the parameter is given to two outputs");
+    if (!impl.values[p->second].live) continue;  // the program does not take it
+    if (!aliased_output.emplace(parameter, output).second)
+      throw Error(what + ": the parameter is given to two outputs");
     module.aliases[output] = parameter;
   }
 
   std::string& s = module.text;
   s.reserve(body.size() + 256 + 64 * impl.parameters.size() + 64 * outputs.size());
   s += "module {\n  func.func public @main(";
-  for (const Impl::Parameter& p : impl.parameters) {
-    if (!impl.values[p.id].live) continue;
+  for (const auto& [index, id] : impl.parameters) {
+    if (!impl.values[id].live) continue;
     if (!module.inputs.empty()) s += ", ";
-    module.inputs.push_back(p.index);
-    impl.append_name(s, p.id);
+    module.inputs.push_back(index);
+    impl.append_name(s, id);
     s += ": ";
-    s += impl.values[p.id].type->mlir;
-    auto alias = aliased_output.find(p.index);
-    if (alias != aliased_output.end()) s += " {tf.aliasing_output = " + std::to_string(alias->second) + " : i32}";
+    s += impl.values[id].type->mlir;
+    const auto alias = aliased_output.find(index);
+    if (alias != aliased_output.end())
+      s += " {tf.aliasing_output = " + std::to_string(alias->second) + " : i32}";
   }
   s += ") -> (";
   impl.append_types(s, outputs);

@@ -20,7 +20,8 @@ void require_types(std::string_view op, const Values& xs, const std::vector<Type
 
 }  // namespace
 
-std::string combine_region(std::string_view op, Builder& b, const std::vector<Type>& scalars, const Combine& combine) {
+std::string combine_region(std::string_view op, Builder& b, const std::vector<Type>& scalars,
+                           const Combine& combine) {
   std::vector<Type> arguments = scalars;
   arguments.insert(arguments.end(), scalars.begin(), scalars.end());
   return b.region(arguments, [&](const Values& args) {
@@ -31,7 +32,8 @@ std::string combine_region(std::string_view op, Builder& b, const std::vector<Ty
   });
 }
 
-Values while_(const Values& inits, const std::function<Value(const Values&)>& condition, const Builder::Body& body) {
+Values while_(const Values& inits, const std::function<Value(const Values&)>& condition,
+              const Builder::Body& body) {
   if (inits.empty()) throw Error("while: no values to carry");
   Builder& b = inits[0].builder();
   const std::vector<Type> types = types_of(inits);
@@ -52,7 +54,8 @@ Values if_(Value p, const std::function<Values()>& then_, const std::function<Va
   if (p.type() != Type{DType::pred, {}}) fail("if", {p}, "a rank-0 pred is needed");
   Builder& b = p.builder();
   Values results;
-  const std::string yes = b.region({}, [&](const Values&) { return then_(); }, &results);
+  const std::string yes = b.region(
+      {}, [&](const Values&) { return then_(); }, &results);
   const std::vector<Type> types = types_of(results);
   const std::string no = b.region({}, [&](const Values&) {
     const Values out = else_();
@@ -62,16 +65,17 @@ Values if_(Value p, const std::function<Values()>& then_, const std::function<Va
   return b.emit("stablehlo.if", {p}, "", types, {yes, no});
 }
 
-Values custom_call(Builder& b, std::string_view target, const Values& operands, const std::vector<Type>& results,
-                   std::string_view backend_config, int api_version, bool has_side_effect) {
+Values custom_call(Builder& b, std::string_view target, const Values& operands,
+                   const std::vector<Type>& results, std::string_view backend_config,
+                   int api_version, bool has_side_effect) {
   // Version 4's configuration is a dictionary, {name = value, ..}; that of the others is a string.
   const std::string config = api_version != 4         ? quoted(backend_config)
                              : backend_config.empty() ? "{}"
                                                       : std::string(backend_config);
   return b.emit("stablehlo.custom_call", operands,
-                "api_version = " + std::to_string(api_version) + " : i32, backend_config = " + config +
-                    ", call_target_name = " + quoted(target) + ", has_side_effect = " +
-                    (has_side_effect ? "true" : "false"),
+                "api_version = " + std::to_string(api_version) + " : i32, backend_config = " +
+                    config + ", call_target_name = " + quoted(target) +
+                    ", has_side_effect = " + (has_side_effect ? "true" : "false"),
                 results);
 }
 

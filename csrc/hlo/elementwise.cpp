@@ -9,14 +9,18 @@ namespace {
 enum Kinds : unsigned { kPred = 1, kInteger = 2, kFloating = 4, kComplex = 8 };
 constexpr unsigned kNumeric = kInteger | kFloating | kComplex;
 
-void require_kind(std::string_view op, Value x, unsigned kinds) {
-  const DType t = x.dtype();
-  const unsigned kind = t == DType::pred ? kPred : is_integral(t) ? kInteger : is_floating(t) ? kFloating : kComplex;
-  if (!(kind & kinds)) fail(op, {x}, "dtype is not supported");
+// Of operands of one dtype.
+void require_kind(std::string_view op, const Values& xs, unsigned kinds) {
+  const DType t = xs.front().dtype();
+  const unsigned kind = t == DType::pred ? kPred
+                        : is_integral(t) ? kInteger
+                        : is_floating(t) ? kFloating
+                                         : kComplex;
+  if (!(kind & kinds)) fail(op, xs, "dtype is not supported");
 }
 
 Value unary(std::string_view op, Value x, unsigned kinds) {
-  require_kind(op, x, kinds);
+  require_kind(op, {x}, kinds);
   return emit1(op, {x}, "", x.type());
 }
 
@@ -38,7 +42,7 @@ Values broadcast_all(std::string_view op, const Values& xs) {
 
 Value binary(std::string_view op, Value a, Value b, unsigned kinds) {
   require_same_dtype(op, {a, b});
-  require_kind(op, a, kinds);
+  require_kind(op, {a, b}, kinds);
   if (a.dims() == b.dims()) return emit1(op, {a, b}, "", a.type());
   const Values both = broadcast_all(op, {a, b});
   return emit1(op, both, "", both[0].type());
@@ -54,8 +58,9 @@ Value emit_compare(Value a, Value b, Compare direction, std::string_view type) {
   const Values both = broadcast_all("compare", {a, b});
   std::string attributes = "comparison_direction = #stablehlo<comparison_direction ";
   attributes += direction_name(direction);
-  attributes += '>';
+  attributes += ">, compare_type = #stablehlo<comparison_type ";
   attributes += type;
+  attributes += '>';
   return emit1("stablehlo.compare", both, attributes, {DType::pred, both[0].dims()});
 }
 
@@ -66,7 +71,8 @@ Value parts_of_complex(Value x) {
 
 Value complex_of_parts(Value x) {
   const int64_t last = x.rank() - 1;
-  return complex(squeeze(slice_in_dim(x, last, 0, 1), {last}), squeeze(slice_in_dim(x, last, 1, 2), {last}));
+  return complex(squeeze(slice_in_dim(x, last, 0, 1), {last}),
+                 squeeze(slice_in_dim(x, last, 1, 2), {last}));
 }
 
 }  // namespace
@@ -75,22 +81,32 @@ Value add(Value a, Value b) { return binary("stablehlo.add", a, b, kNumeric | kP
 Value subtract(Value a, Value b) { return binary("stablehlo.subtract", a, b, kNumeric); }
 Value multiply(Value a, Value b) { return binary("stablehlo.multiply", a, b, kNumeric | kPred); }
 Value divide(Value a, Value b) { return binary("stablehlo.divide", a, b, kNumeric); }
-Value remainder(Value a, Value b) { return binary("stablehlo.remainder", a, b, kInteger | kFloating); }
+Value remainder(Value a, Value b) {
+  return binary("stablehlo.remainder", a, b, kInteger | kFloating);
+}
 Value power(Value a, Value b) { return binary("stablehlo.power", a, b, kNumeric); }
-Value maximum(Value a, Value b) { return binary("stablehlo.maximum", a, b, kInteger | kFloating | kPred); }
-Value minimum(Value a, Value b) { return binary("stablehlo.minimum", a, b, kInteger | kFloating | kPred); }
+Value maximum(Value a, Value b) {
+  return binary("stablehlo.maximum", a, b, kInteger | kFloating | kPred);
+}
+Value minimum(Value a, Value b) {
+  return binary("stablehlo.minimum", a, b, kInteger | kFloating | kPred);
+}
 Value atan2(Value a, Value b) { return binary("stablehlo.atan2", a, b, kFloating | kComplex); }
 Value and_(Value a, Value b) { return binary("stablehlo.and", a, b, kInteger | kPred); }
 Value or_(Value a, Value b) { return binary("stablehlo.or", a, b, kInteger | kPred); }
 Value xor_(Value a, Value b) { return binary("stablehlo.xor", a, b, kInteger | kPred); }
 Value not_(Value x) { return unary("stablehlo.not", x, kInteger | kPred); }
 Value shift_left(Value a, Value b) { return binary("stablehlo.shift_left", a, b, kInteger); }
-Value shift_right_arithmetic(Value a, Value b) { return binary("stablehlo.shift_right_arithmetic", a, b, kInteger); }
-Value shift_right_logical(Value a, Value b) { return binary("stablehlo.shift_right_logical", a, b, kInteger); }
+Value shift_right_arithmetic(Value a, Value b) {
+  return binary("stablehlo.shift_right_arithmetic", a, b, kInteger);
+}
+Value shift_right_logical(Value a, Value b) {
+  return binary("stablehlo.shift_right_logical", a, b, kInteger);
+}
 
 Value abs(Value x) {
   if (is_unsigned(x.dtype())) return x;
-  require_kind("stablehlo.abs", x, kNumeric);
+  require_kind("stablehlo.abs", {x}, kNumeric);
   return emit1("stablehlo.abs", {x}, "", {real_type(x.dtype()), x.dims()});
 }
 
@@ -106,7 +122,9 @@ Value ceil(Value x) { return unary("stablehlo.ceil", x, kFloating); }
 Value round_nearest_even(Value x) { return unary("stablehlo.round_nearest_even", x, kFloating); }
 Value round_nearest_afz(Value x) { return unary("stablehlo.round_nearest_afz", x, kFloating); }
 Value exponential(Value x) { return unary("stablehlo.exponential", x, kFloating | kComplex); }
-Value exponential_minus_one(Value x) { return unary("stablehlo.exponential_minus_one", x, kFloating | kComplex); }
+Value exponential_minus_one(Value x) {
+  return unary("stablehlo.exponential_minus_one", x, kFloating | kComplex);
+}
 Value log(Value x) { return unary("stablehlo.log", x, kFloating | kComplex); }
 Value log_plus_one(Value x) { return unary("stablehlo.log_plus_one", x, kFloating | kComplex); }
 Value logistic(Value x) { return unary("stablehlo.logistic", x, kFloating | kComplex); }
@@ -116,7 +134,7 @@ Value sine(Value x) { return unary("stablehlo.sine", x, kFloating | kComplex); }
 Value cosine(Value x) { return unary("stablehlo.cosine", x, kFloating | kComplex); }
 Value sqrt(Value x) { return unary("stablehlo.sqrt", x, kFloating | kComplex); }
 Value rsqrt(Value x) { return unary("stablehlo.rsqrt", x, kFloating | kComplex); }
-Value cbrt(Value x) { return unary("stablehlo.cbrt", x, kFloating | kComplex); }
+Value cbrt(Value x) { return unary("stablehlo.cbrt", x, kFloating); }
 Value popcnt(Value x) { return unary("stablehlo.popcnt", x, kInteger); }
 Value count_leading_zeros(Value x) { return unary("stablehlo.count_leading_zeros", x, kInteger); }
 
@@ -163,7 +181,7 @@ Value bitcast_convert(Value x, DType t) {
   if (is_complex(from)) {
     Value parts = parts_of_complex(x);
     if (t == parts.dtype()) return parts;
-    if (is_complex(t)) return bitcast_convert(bitcast_convert(parts, DType::u8), t);
+    if (is_complex(t)) return bitcast_convert(bitcast_convert(parts, real_type(t)), t);
     if (itemsize(t) == itemsize(from)) {
       return bitcast_convert(parts, t);
     }
@@ -183,7 +201,8 @@ Value bitcast_convert(Value x, DType t) {
       Dims dims = x.dims();
       const int64_t n = itemsize(part) / itemsize(from);
       if (dims.empty() || dims.back() != 2 * n) {
-        fail("bitcast_convert", {x}, "to " + std::string(name(t)) + ": last dimension must be " + std::to_string(2 * n));
+        fail("bitcast_convert", {x},
+             "to " + std::string(name(t)) + ": last dimension must be " + std::to_string(2 * n));
       }
       dims.back() = 2;
       dims.push_back(n);
@@ -199,7 +218,8 @@ Value bitcast_convert(Value x, DType t) {
   if (itemsize(from) < itemsize(t)) {
     const int64_t n = itemsize(t) / itemsize(from);
     if (dims.empty() || dims.back() != n) {
-      fail("bitcast_convert", {x}, "to " + std::string(name(t)) + ": last dimension must be " + std::to_string(n));
+      fail("bitcast_convert", {x},
+           "to " + std::string(name(t)) + ": last dimension must be " + std::to_string(n));
     }
     dims.pop_back();
   }
@@ -207,10 +227,10 @@ Value bitcast_convert(Value x, DType t) {
 }
 
 Value reduce_precision(Value x, int exponent_bits, int mantissa_bits) {
-  require_kind("stablehlo.reduce_precision", x, kFloating);
+  require_kind("stablehlo.reduce_precision", {x}, kFloating);
   return emit1("stablehlo.reduce_precision", {x},
-               "exponent_bits = " + std::to_string(exponent_bits) + " : i32, mantissa_bits = " +
-                   std::to_string(mantissa_bits) + " : i32",
+               "exponent_bits = " + std::to_string(exponent_bits) +
+                   " : i32, mantissa_bits = " + std::to_string(mantissa_bits) + " : i32",
                x.type());
 }
 
@@ -218,19 +238,18 @@ Value compare(Value a, Value b, Compare direction) {
   if (is_complex(a.dtype()) && direction != Compare::eq && direction != Compare::ne) {
     fail("compare", {a, b}, "complex numbers have no order");
   }
-  // Always said: xla-cpu-pjrt 0.0.1 folds a signed comparison of constants as an unsigned one where it is left out.
+  // Always said: xla-cpu-pjrt 0.0.1 folds a signed comparison of constants as an unsigned one
+  // where it is left out.
   const DType t = a.dtype();
-  const bool is_float = is_floating(t) || is_complex(t);
-  const bool is_signed = is_signed_integral(t);
   return emit_compare(a, b, direction,
-                      is_float    ? ", compare_type = #stablehlo<comparison_type FLOAT>"
-                      : is_signed ? ", compare_type = #stablehlo<comparison_type SIGNED>"
-                                  : ", compare_type = #stablehlo<comparison_type UNSIGNED>");
+                      is_signed_integral(t)                ? "SIGNED"
+                      : is_unsigned(t) || t == DType::pred ? "UNSIGNED"
+                                                           : "FLOAT");
 }
 
 Value compare_total_order(Value a, Value b, Compare direction) {
   if (!is_floating(a.dtype())) return compare(a, b, direction);
-  return emit_compare(a, b, direction, ", compare_type = #stablehlo<comparison_type TOTALORDER>");
+  return emit_compare(a, b, direction, "TOTALORDER");
 }
 
 Value select(Value p, Value a, Value b) {
@@ -243,7 +262,7 @@ Value select(Value p, Value a, Value b) {
 
 Value clamp(Value lo, Value x, Value hi) {
   require_same_dtype("clamp", {lo, x, hi});
-  require_kind("clamp", x, kInteger | kFloating | kPred);
+  require_kind("clamp", {lo, x, hi}, kInteger | kFloating | kPred);
   if (lo.rank() == 0 && hi.rank() == 0) return emit1("stablehlo.clamp", {lo, x, hi}, "", x.type());
   const Values xs = broadcast_all("clamp", {lo, x, hi});
   return emit1("stablehlo.clamp", xs, "", xs[1].type());

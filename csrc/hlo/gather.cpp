@@ -7,7 +7,9 @@
 namespace torch_tpu::hlo {
 namespace {
 
-bool contains(const Dims& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+bool contains(const Dims& dims, int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
 
 // "name = [..], ", or nothing for an empty list.
 std::string field(std::string_view name, const Dims& dims) {
@@ -25,7 +27,8 @@ Dims batch_dims(Value indices, int64_t index_vector_dim) {
 
 int64_t index_vector_size(std::string_view op, Value indices, int64_t index_vector_dim) {
   if (!is_integral(indices.dtype())) fail(op, {indices}, "indices must be integers");
-  if (index_vector_dim < 0 || index_vector_dim > indices.rank()) fail(op, {indices}, "index_vector_dim is out of range");
+  if (index_vector_dim < 0 || index_vector_dim > indices.rank())
+    fail(op, {indices}, "index_vector_dim is out of range");
   return index_vector_dim == indices.rank() ? 1 : indices.dim(index_vector_dim);
 }
 
@@ -37,11 +40,14 @@ void require_dims(std::string_view op, Value x, const Dims& dims) {
 
 }  // namespace
 
-Value gather(Value x, Value start_indices, const GatherDims& dims, const Dims& slice_sizes, bool indices_are_sorted) {
+Value gather(Value x, Value start_indices, const GatherDims& dims, const Dims& slice_sizes,
+             bool indices_are_sorted) {
   const std::string_view op = "gather";
   const int64_t n = index_vector_size(op, start_indices, dims.index_vector_dim);
-  if (n != static_cast<int64_t>(dims.start_index_map.size())) fail(op, {x, start_indices}, "start_index_map has another length");
-  if (static_cast<int64_t>(slice_sizes.size()) != x.rank()) fail(op, {x, start_indices}, "slice sizes " + str(slice_sizes));
+  if (n != static_cast<int64_t>(dims.start_index_map.size()))
+    fail(op, {x, start_indices}, "start_index_map has another length");
+  if (static_cast<int64_t>(slice_sizes.size()) != x.rank())
+    fail(op, {x, start_indices}, "slice sizes " + str(slice_sizes));
   require_dims(op, x, dims.start_index_map);
   require_dims(op, x, dims.collapsed_slice_dims);
   require_dims(op, x, dims.operand_batching_dims);
@@ -51,19 +57,24 @@ Value gather(Value x, Value start_indices, const GatherDims& dims, const Dims& s
   }
   Dims window;
   for (int64_t i = 0; i < x.rank(); ++i) {
-    if (slice_sizes[i] < 0 || slice_sizes[i] > x.dims()[i]) fail(op, {x, start_indices}, "slice sizes " + str(slice_sizes));
-    const bool dropped = contains(dims.collapsed_slice_dims, i) || contains(dims.operand_batching_dims, i);
+    if (slice_sizes[i] < 0 || slice_sizes[i] > x.dims()[i])
+      fail(op, {x, start_indices}, "slice sizes " + str(slice_sizes));
+    const bool dropped =
+        contains(dims.collapsed_slice_dims, i) || contains(dims.operand_batching_dims, i);
     if (!dropped) window.push_back(slice_sizes[i]);
-    if (dropped && slice_sizes[i] > 1) fail(op, {x, start_indices}, "a collapsed dimension must have slice size 1");
+    if (dropped && slice_sizes[i] > 1)
+      fail(op, {x, start_indices}, "a collapsed dimension must have slice size 1");
   }
-  if (window.size() != dims.offset_dims.size()) fail(op, {x, start_indices}, "offset_dims " + str(dims.offset_dims));
+  if (window.size() != dims.offset_dims.size())
+    fail(op, {x, start_indices}, "offset_dims " + str(dims.offset_dims));
   const Dims batch = batch_dims(start_indices, dims.index_vector_dim);
   Dims result;
   auto next_window = window.begin();
   auto next_batch = batch.begin();
   for (int64_t i = 0; i < static_cast<int64_t>(window.size() + batch.size()); ++i) {
     const bool from_window = contains(dims.offset_dims, i) && next_window != window.end();
-    if (!from_window && next_batch == batch.end()) fail(op, {x, start_indices}, "offset_dims " + str(dims.offset_dims));
+    if (!from_window && next_batch == batch.end())
+      fail(op, {x, start_indices}, "offset_dims " + str(dims.offset_dims));
     result.push_back(from_window ? *next_window++ : *next_batch++);
   }
   return emit1("stablehlo.gather", {x, start_indices},
@@ -71,16 +82,18 @@ Value gather(Value x, Value start_indices, const GatherDims& dims, const Dims& s
                    field("collapsed_slice_dims", dims.collapsed_slice_dims) +
                    field("operand_batching_dims", dims.operand_batching_dims) +
                    field("start_indices_batching_dims", dims.start_indices_batching_dims) +
-                   field("start_index_map", dims.start_index_map) + "index_vector_dim = " +
-                   std::to_string(dims.index_vector_dim) + ">, indices_are_sorted = " +
-                   std::string(text(indices_are_sorted)) + ", slice_sizes = " + i64_array(slice_sizes),
+                   field("start_index_map", dims.start_index_map) +
+                   "index_vector_dim = " + std::to_string(dims.index_vector_dim) +
+                   ">, indices_are_sorted = " + std::string(text(indices_are_sorted)) +
+                   ", slice_sizes = " + i64_array(slice_sizes),
                {x.dtype(), result});
 }
 
-Values scatter(const Values& xs, Value indices, const Values& updates, const ScatterDims& dims, const Combine& combine,
-               bool indices_are_sorted, bool unique_indices) {
+Values scatter(const Values& xs, Value indices, const Values& updates, const ScatterDims& dims,
+               const Combine& combine, bool indices_are_sorted, bool unique_indices) {
   const std::string_view op = "scatter";
-  if (xs.empty() || xs.size() != updates.size()) throw Error("scatter: as many arrays as updates are needed");
+  if (xs.empty() || xs.size() != updates.size())
+    throw Error("scatter: as many arrays as updates are needed");
   const int64_t n = index_vector_size(op, indices, dims.index_vector_dim);
   if (n != static_cast<int64_t>(dims.scatter_dims_to_operand_dims.size())) {
     fail(op, {xs[0], indices}, "scatter_dims_to_operand_dims has another length");
@@ -102,7 +115,8 @@ Values scatter(const Values& xs, Value indices, const Values& updates, const Sca
   std::vector<Type> results, scalars;
   for (size_t i = 0; i < xs.size(); ++i) {
     require_same_dtype(op, {xs[i], updates[i]});
-    if (xs[i].dims() != xs[0].dims() || updates[i].dims() != updates[0].dims()) fail(op, xs, "shapes differ");
+    if (xs[i].dims() != xs[0].dims() || updates[i].dims() != updates[0].dims())
+      fail(op, xs, "shapes differ");
     results.push_back(xs[i].type());
     scalars.push_back({xs[i].dtype(), {}});
   }
@@ -124,12 +138,14 @@ Values scatter(const Values& xs, Value indices, const Values& updates, const Sca
   return xs[0].builder().emit(
       "stablehlo.scatter", operands,
       "indices_are_sorted = " + std::string(text(indices_are_sorted)) +
-          ", scatter_dimension_numbers = #stablehlo.scatter<" + field("update_window_dims", dims.update_window_dims) +
+          ", scatter_dimension_numbers = #stablehlo.scatter<" +
+          field("update_window_dims", dims.update_window_dims) +
           field("inserted_window_dims", dims.inserted_window_dims) +
           field("input_batching_dims", dims.input_batching_dims) +
           field("scatter_indices_batching_dims", dims.scatter_indices_batching_dims) +
-          field("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims) + "index_vector_dim = " +
-          std::to_string(dims.index_vector_dim) + ">, unique_indices = " + std::string(text(unique_indices)),
+          field("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims) +
+          "index_vector_dim = " + std::to_string(dims.index_vector_dim) +
+          ">, unique_indices = " + std::string(text(unique_indices)),
       results, {combine_region(op, xs[0].builder(), scalars, combine)});
 }
 

@@ -22,7 +22,8 @@ Value cholesky(Value x, bool lower) {
   return emit1("stablehlo.cholesky", {x}, "lower = " + std::string(text(lower)), x.type());
 }
 
-Value triangular_solve(Value a, Value b, bool left_side, bool lower, bool unit_diagonal, Transpose transpose_a) {
+Value triangular_solve(Value a, Value b, bool left_side, bool lower, bool unit_diagonal,
+                       Transpose transpose_a) {
   const std::string_view op = "triangular_solve";
   require_same_dtype(op, {a, b});
   require_square(op, a);
@@ -32,8 +33,9 @@ Value triangular_solve(Value a, Value b, bool left_side, bool lower, bool unit_d
   }
   constexpr std::string_view kNames[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
   return emit1("stablehlo.triangular_solve", {a, b},
-               "left_side = " + std::string(text(left_side)) + ", lower = " + std::string(text(lower)) +
-                   ", transpose_a = #stablehlo<transpose " + std::string(kNames[static_cast<int>(transpose_a)]) +
+               "left_side = " + std::string(text(left_side)) + ", lower = " +
+                   std::string(text(lower)) + ", transpose_a = #stablehlo<transpose " +
+                   std::string(kNames[static_cast<int>(transpose_a)]) +
                    ">, unit_diagonal = " + std::string(text(unit_diagonal)),
                b.type());
 }
@@ -41,7 +43,8 @@ Value triangular_solve(Value a, Value b, bool left_side, bool lower, bool unit_d
 Value fft(Value x, FftType type, const Dims& fft_length) {
   const std::string_view op = "fft";
   const int64_t n = static_cast<int64_t>(fft_length.size());
-  if (n < 1 || n > 3 || n > x.rank()) fail(op, {x}, "lengths " + str(fft_length) + ": one to three are needed");
+  if (n < 1 || n > 3 || n > x.rank())
+    fail(op, {x}, "lengths " + str(fft_length) + ": one to three are needed");
   Type result{x.dtype(), x.dims()};
   const bool takes_real = type == FftType::rfft;
   if (takes_real ? x.dtype() != DType::f32 && x.dtype() != DType::f64 : !is_complex(x.dtype())) {
@@ -64,10 +67,12 @@ Value fft(Value x, FftType type, const Dims& fft_length) {
 }
 
 std::pair<Value, Value> rng_bit_generator(Value state, const Type& type) {
-  if (state.type() != Type{DType::u64, {2}}) fail("rng_bit_generator", {state}, "the state must be u64[2]");
+  if (state.type() != Type{DType::u64, {2}})
+    fail("rng_bit_generator", {state}, "the state must be u64[2]");
   if (!is_unsigned(type.dtype)) fail("rng_bit_generator", {state}, type.str() + " is not unsigned");
   Values out = state.builder().emit("stablehlo.rng_bit_generator", {state},
-                                    "rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>", {state.type(), type});
+                                    "rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>",
+                                    {state.type(), type});
   return {out[0], out[1]};
 }
 

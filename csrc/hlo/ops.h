@@ -92,7 +92,7 @@ Value erf(Value x);
 Value erfc(Value x);
 Value erf_inv(Value x);
 Value lgamma(Value x);
-Value digamma(Value x);
+Value digamma(Value x);               // at 0, -1, ..: NaN or -inf, as the plugin has it
 Value polygamma(Value n, Value x);
 Value zeta(Value x, Value q);
 Value sinh(Value x);

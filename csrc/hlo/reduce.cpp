@@ -7,10 +7,13 @@
 namespace torch_tpu::hlo {
 namespace {
 
-Value reduce_by(std::string_view op, Value x, Value init, const Dims& dims, Keep keep, Value (*combine)(Value, Value)) {
+Value reduce_by(std::string_view op, Value x, Value init, const Dims& dims, Keep keep,
+                Value (*combine)(Value, Value)) {
   const Dims d = wrap_dims(op, dims, x);
   if (d.empty()) return x;
-  Value y = reduce({x}, {init}, d, [combine](const Values& a, const Values& b) { return Values{combine(a[0], b[0])}; })[0];
+  Value y = reduce({x}, {init}, d, [combine](const Values& a, const Values& b) {
+    return Values{combine(a[0], b[0])};
+  })[0];
   if (keep == drop_dims) return y;
   Dims kept = x.dims();
   for (int64_t i : d) kept[i] = 1;
@@ -24,7 +27,8 @@ void require_pred(std::string_view op, Value x) {
 }  // namespace
 
 Values reduce(const Values& xs, const Values& inits, const Dims& dims, const Combine& combine) {
-  if (xs.empty() || xs.size() != inits.size()) throw Error("reduce: as many arrays as initial values are needed");
+  if (xs.empty() || xs.size() != inits.size())
+    throw Error("reduce: as many arrays as initial values are needed");
   const Dims d = wrap_dims("reduce", dims, xs.front());
   std::vector<Type> results, scalars;
   for (size_t i = 0; i < xs.size(); ++i) {
@@ -43,7 +47,8 @@ Values reduce(const Values& xs, const Values& inits, const Dims& dims, const Com
   operands.insert(operands.end(), inits.begin(), inits.end());
   Dims sorted = d;
   std::sort(sorted.begin(), sorted.end());
-  return xs[0].builder().emit("stablehlo.reduce", operands, "dimensions = " + i64_array(sorted), results,
+  return xs[0].builder().emit("stablehlo.reduce", operands, "dimensions = " + i64_array(sorted),
+                              results,
                               {combine_region("reduce", xs[0].builder(), scalars, combine)});
 }
 
@@ -91,12 +96,14 @@ Values sort(const Values& xs, int64_t dim, bool is_stable, const Less& less) {
       right.push_back(args[i + 1]);
     }
     Value p = less(left, right);
-    if (p.type() != Type{DType::pred, {}}) fail("sort", {p}, "the comparator must give a rank-0 pred");
+    if (p.type() != Type{DType::pred, {}})
+      fail("sort", {p}, "the comparator must give a rank-0 pred");
     return Values{p};
   });
-  return b.emit("stablehlo.sort", xs,
-                "dimension = " + std::to_string(d) + " : i64, is_stable = " + (is_stable ? "true" : "false"), results,
-                {body});
+  return b.emit(
+      "stablehlo.sort", xs,
+      "dimension = " + std::to_string(d) + " : i64, is_stable = " + (is_stable ? "true" : "false"),
+      results, {body});
 }
 
 }  // namespace torch_tpu::hlo

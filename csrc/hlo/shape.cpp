@@ -21,7 +21,8 @@ Values start_indices(std::string_view op, Value x, const Values& starts) {
   }
   bool same = true;
   for (const Value& s : starts) {
-    if (s.rank() != 0 || !is_integral(s.dtype())) fail(op, {x, s}, "start indices must be rank-0 integers");
+    if (s.rank() != 0 || !is_integral(s.dtype()))
+      fail(op, {x, s}, "start indices must be rank-0 integers");
     same &= s.dtype() == starts.front().dtype();
   }
   if (same) return starts;
@@ -40,7 +41,8 @@ Value reshape(Value x, const Dims& dims) {
 
 Value transpose(Value x, const Dims& permutation) {
   const Dims p = wrap_dims("transpose", permutation, x);
-  if (static_cast<int64_t>(p.size()) != x.rank()) fail("transpose", {x}, str(permutation) + " is no permutation");
+  if (static_cast<int64_t>(p.size()) != x.rank())
+    fail("transpose", {x}, str(permutation) + " is no permutation");
   if (is_identity(p)) return x;
   Dims dims;
   for (int64_t d : p) dims.push_back(x.dims()[d]);
@@ -49,17 +51,20 @@ Value transpose(Value x, const Dims& permutation) {
 
 Value broadcast_in_dim(Value x, const Dims& dims, const Dims& broadcast_dimensions) {
   const std::string what = "to " + str(dims) + " along " + str(broadcast_dimensions);
-  if (static_cast<int64_t>(broadcast_dimensions.size()) != x.rank()) fail("broadcast_in_dim", {x}, what);
+  if (static_cast<int64_t>(broadcast_dimensions.size()) != x.rank())
+    fail("broadcast_in_dim", {x}, what);
   for (int64_t i = 0; i < x.rank(); ++i) {
     const int64_t d = broadcast_dimensions[i];
-    if (d < 0 || d >= static_cast<int64_t>(dims.size()) || (x.dims()[i] != 1 && x.dims()[i] != dims[d])) {
+    if (d < 0 || d >= static_cast<int64_t>(dims.size()) ||
+        (x.dims()[i] != 1 && x.dims()[i] != dims[d])) {
       fail("broadcast_in_dim", {x}, what);
     }
-    if (std::count(broadcast_dimensions.begin(), broadcast_dimensions.end(), d) != 1) fail("broadcast_in_dim", {x}, what);
+    if (std::count(broadcast_dimensions.begin(), broadcast_dimensions.end(), d) != 1)
+      fail("broadcast_in_dim", {x}, what);
   }
   if (dims == x.dims() && is_identity(broadcast_dimensions)) return x;
-  return emit1("stablehlo.broadcast_in_dim", {x}, "broadcast_dimensions = " + i64_array(broadcast_dimensions),
-               {x.dtype(), dims});
+  return emit1("stablehlo.broadcast_in_dim", {x},
+               "broadcast_dimensions = " + i64_array(broadcast_dimensions), {x.dtype(), dims});
 }
 
 Dims broadcast_dims(const Dims& a, const Dims& b) {
@@ -68,7 +73,8 @@ Dims broadcast_dims(const Dims& a, const Dims& b) {
   for (size_t i = 0; i < rank; ++i) {  // from the end
     const int64_t m = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t n = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (m != n && m != 1 && n != 1) throw Error("broadcast of " + str(a) + ", " + str(b) + ": sizes differ");
+    if (m != n && m != 1 && n != 1)
+      throw Error("broadcast of " + str(a) + ", " + str(b) + ": sizes differ");
     dims[rank - 1 - i] = m == 1 ? n : m;
   }
   return dims;
@@ -90,7 +96,9 @@ std::pair<Value, Value> broadcast(Value a, Value b) {
 
 Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides) {
   const size_t rank = x.dims().size();
-  const auto bad = [&] { fail("slice", {x}, str(start) + " to " + str(limit) + " by " + str(strides)); };
+  const auto bad = [&] {
+    fail("slice", {x}, str(start) + " to " + str(limit) + " by " + str(strides));
+  };
   if (start.size() != rank || limit.size() != rank || strides.size() != rank) bad();
   Dims dims;
   for (size_t i = 0; i < rank; ++i) {
@@ -121,7 +129,8 @@ Value dynamic_slice(Value x, const Values& starts, const Dims& sizes) {
   }
   if (sizes == x.dims()) return x;  // every start is clamped to 0
   operands.insert(operands.begin(), x);
-  return emit1("stablehlo.dynamic_slice", operands, "slice_sizes = " + i64_array(sizes), {x.dtype(), sizes});
+  return emit1("stablehlo.dynamic_slice", operands, "slice_sizes = " + i64_array(sizes),
+               {x.dtype(), sizes});
 }
 
 Value dynamic_update_slice(Value x, Value update, const Values& starts) {
@@ -129,7 +138,8 @@ Value dynamic_update_slice(Value x, Value update, const Values& starts) {
   require_same_dtype("dynamic_update_slice", {x, update});
   if (update.rank() != x.rank()) fail("dynamic_update_slice", {x, update}, "ranks differ");
   for (int64_t i = 0; i < x.rank(); ++i) {
-    if (update.dims()[i] > x.dims()[i]) fail("dynamic_update_slice", {x, update}, "the update is larger");
+    if (update.dims()[i] > x.dims()[i])
+      fail("dynamic_update_slice", {x, update}, "the update is larger");
   }
   if (update.dims() == x.dims()) return update;
   operands.insert(operands.begin(), {x, update});
@@ -140,7 +150,9 @@ Value pad(Value x, Value value, const Dims& low, const Dims& high, const Dims& i
   require_same_dtype("pad", {x, value});
   require_scalar("pad", value);
   const size_t rank = x.dims().size();
-  const auto bad = [&] { fail("pad", {x}, "by " + str(low) + ", " + str(high) + ", " + str(interior)); };
+  const auto bad = [&] {
+    fail("pad", {x}, "by " + str(low) + ", " + str(high) + ", " + str(interior));
+  };
   if (low.size() != rank || high.size() != rank || interior.size() != rank) bad();
   Dims dims;
   bool changes = false;
@@ -167,12 +179,14 @@ Value concatenate(const Values& xs, int64_t dim) {
   for (const Value& x : xs) {
     if (x.rank() != static_cast<int64_t>(dims.size())) fail("concatenate", xs, "ranks differ");
     for (int64_t i = 0; i < x.rank(); ++i) {
-      if (i != d && x.dims()[i] != dims[i]) fail("concatenate", xs, "sizes differ outside dimension " + std::to_string(d));
+      if (i != d && x.dims()[i] != dims[i])
+        fail("concatenate", xs, "sizes differ outside dimension " + std::to_string(d));
     }
     dims[d] += x.dims()[d];
   }
   if (xs.size() == 1) return xs.front();
-  return emit1("stablehlo.concatenate", xs, "dimension = " + std::to_string(d) + " : i64", {xs.front().dtype(), dims});
+  return emit1("stablehlo.concatenate", xs, "dimension = " + std::to_string(d) + " : i64",
+               {xs.front().dtype(), dims});
 }
 
 Value reverse(Value x, const Dims& dims) {

@@ -63,9 +63,7 @@ DType complex_type(DType t) {
   return t == DType::f64 ? DType::c128 : DType::c64;
 }
 
-DType accumulate_type(DType t) {
-  return is_floating(t) && itemsize(t) <= 2 ? DType::f32 : t;
-}
+DType accumulate_type(DType t) { return is_floating(t) && itemsize(t) <= 2 ? DType::f32 : t; }
 
 int64_t numel(const Dims& dims) {
   int64_t n = 1;

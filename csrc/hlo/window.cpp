@@ -18,10 +18,12 @@ Dims window_dims(std::string_view op, Value x, const Window& w) {
   }
   Dims dims;
   for (size_t i = 0; i < rank; ++i) {
-    if (w.sizes[i] < 1 || w.strides[i] < 1 || w.base_dilations[i] < 1 || w.window_dilations[i] < 1) {
+    if (w.sizes[i] < 1 || w.strides[i] < 1 || w.base_dilations[i] < 1 ||
+        w.window_dilations[i] < 1) {
       fail(op, {x}, "window sizes, strides and dilations must be positive");
     }
-    const int64_t n = dilated(x.dims()[i], w.base_dilations[i]) + w.padding[i].first + w.padding[i].second;
+    const int64_t n =
+        dilated(x.dims()[i], w.base_dilations[i]) + w.padding[i].first + w.padding[i].second;
     const int64_t size = dilated(w.sizes[i], w.window_dilations[i]);
     dims.push_back(n < size ? 0 : (n - size) / w.strides[i] + 1);
   }
@@ -35,8 +37,10 @@ Window Window::of_rank(int64_t rank) {
   return {ones, ones, ones, ones, std::vector<std::pair<int64_t, int64_t>>(rank, {0, 0})};
 }
 
-Values reduce_window(const Values& xs, const Values& inits, const Window& window, const Combine& combine) {
-  if (xs.empty() || xs.size() != inits.size()) throw Error("reduce_window: as many arrays as initial values are needed");
+Values reduce_window(const Values& xs, const Values& inits, const Window& window,
+                     const Combine& combine) {
+  if (xs.empty() || xs.size() != inits.size())
+    throw Error("reduce_window: as many arrays as initial values are needed");
   const Dims dims = window_dims("reduce_window", xs[0], window);
   std::vector<Type> results, scalars;
   for (size_t i = 0; i < xs.size(); ++i) {
@@ -50,9 +54,10 @@ Values reduce_window(const Values& xs, const Values& inits, const Window& window
   operands.insert(operands.end(), inits.begin(), inits.end());
   return xs[0].builder().emit(
       "stablehlo.reduce_window", operands,
-      "base_dilations = " + i64_array(window.base_dilations) + ", padding = " + pair_matrix(window.padding) +
-          ", window_dilations = " + i64_array(window.window_dilations) + ", window_dimensions = " +
-          i64_array(window.sizes) + ", window_strides = " + i64_array(window.strides),
+      "base_dilations = " + i64_array(window.base_dilations) +
+          ", padding = " + pair_matrix(window.padding) + ", window_dilations = " +
+          i64_array(window.window_dilations) + ", window_dimensions = " + i64_array(window.sizes) +
+          ", window_strides = " + i64_array(window.strides),
       results, {combine_region("reduce_window", xs[0].builder(), scalars, combine)});
 }
 
@@ -61,17 +66,20 @@ Value select_and_scatter(Value x, Value source, Value init, const Window& window
   require_same_dtype(op, {x, source, init});
   require_scalar(op, init);
   for (size_t i = 0; i < window.base_dilations.size(); ++i) {
-    if (window.base_dilations[i] != 1 || window.window_dilations[i] != 1) fail(op, {x, source}, "windows cannot be dilated");
+    if (window.base_dilations[i] != 1 || window.window_dilations[i] != 1)
+      fail(op, {x, source}, "windows cannot be dilated");
   }
-  if (window_dims(op, x, window) != source.dims()) fail(op, {x, source}, "source has not the windows' shape");
+  if (window_dims(op, x, window) != source.dims())
+    fail(op, {x, source}, "source has not the windows' shape");
   Builder& b = x.builder();
   const Type scalar{x.dtype(), {}};
-  const std::string choose =
-      b.region({scalar, scalar}, [&](const Values& v) { return Values{compare(v[0], v[1], select)}; });
-  const std::string accumulate = b.region({scalar, scalar}, [](const Values& v) { return Values{add(v[0], v[1])}; });
+  const std::string choose = b.region(
+      {scalar, scalar}, [&](const Values& v) { return Values{compare(v[0], v[1], select)}; });
+  const std::string accumulate =
+      b.region({scalar, scalar}, [](const Values& v) { return Values{add(v[0], v[1])}; });
   return emit1("stablehlo.select_and_scatter", {x, source, init},
-               "padding = " + pair_matrix(window.padding) + ", window_dimensions = " + i64_array(window.sizes) +
-                   ", window_strides = " + i64_array(window.strides),
+               "padding = " + pair_matrix(window.padding) + ", window_dimensions = " +
+                   i64_array(window.sizes) + ", window_strides = " + i64_array(window.strides),
                x.type(), {choose, accumulate});
 }
 
