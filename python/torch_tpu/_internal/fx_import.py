@@ -38,6 +38,18 @@ def bind_arguments(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any
     return bound
 
 
+def storage_root(node: torch.fx.Node) -> torch.fx.Node:
+    """The node that made the storage in which `node`'s fake value lives: back through the views."""
+    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.args:
+        source = node.args[0]
+        if not isinstance(source, torch.fx.Node) or not isinstance(source.meta.get("val"), torch.Tensor):
+            break
+        if source.meta["val"].untyped_storage()._cdata != node.meta["val"].untyped_storage()._cdata:
+            break
+        node = source
+    return node
+
+
 class GraphImporter:
     """Builds one `_C.Graph` from the nodes of an FX graph.
 
@@ -70,6 +82,8 @@ class GraphImporter:
         if not _C.has_lowering(name):
             raise Missing(name)
         args = [self.value(a) for a in bind_arguments(op, node.args, node.kwargs)]
+        if op is torch.ops.aten.as_strided.default:
+            args[0], args[3] = self._storage_of(node), self._offset_in_storage(node)
         number = self.graph.call(name, args)
         returns = op._schema.returns
         if len(returns) == 1 and isinstance(returns[0].type, torch.TensorType):
@@ -78,6 +92,21 @@ class GraphImporter:
             self.values[node] = [self.graph.result(number, i) for i in range(len(node.meta["val"]))]
         else:
             self.values[node] = [self.graph.result(number, i) for i in range(len(returns))]
+
+    def _storage_of(self, node: torch.fx.Node) -> Any:
+        """as_strided counts in the storage, not in the tensor it is given: the storage's elements in memory order."""
+        root = storage_root(node.args[0])
+        fake = root.meta["val"]
+        order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
+        if order == list(range(fake.dim())):
+            return self.values[root]
+        return self.graph.result(self.graph.call("aten::permute", [self.values[root], order]), 0)
+
+    def _offset_in_storage(self, node: torch.fx.Node) -> int:
+        offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+        if offset is None:
+            offset = node.args[0].meta["val"].storage_offset()
+        return offset - storage_root(node.args[0]).meta["val"].storage_offset()
 
     def run(self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None) -> list[Any]:
         """Imports every node; returns the flattened outputs' values (None kept). `on_other` may take a node itself."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_tpu import _C
-from torch_tpu._internal.fx_import import GraphImporter, Missing
+from torch_tpu._internal.fx_import import GraphImporter, Missing, storage_root
 
 aten = torch.ops.aten
 
@@ -71,6 +71,8 @@ class GraphProgram:
         metas = []
         position = 0
         self.sources: list[tuple[str, Any]] = []
+        aliased = _aliased_outputs(output_nodes)
+        roots: dict[torch.fx.Node, int] = {}  # results that outputs are views of
         for node, value in zip(output_nodes, outputs):
             if not isinstance(node, torch.fx.Node):
                 self.sources.append(("constant", node))
@@ -78,6 +80,15 @@ class GraphProgram:
                 self.sources.append(("input", placeholders[node]))
             elif not isinstance(node.meta["val"], torch.Tensor):
                 self.sources.append(("constant", node.meta["val"]))
+            elif node in aliased:
+                root = aliased[node]
+                if root not in roots:
+                    roots[root] = position
+                    position += 1
+                    metas.append(_meta_twin(root.meta["val"]))
+                    importer.graph.output(importer.values[root])
+                fake = node.meta["val"]
+                self.sources.append(("view", (roots[root], fake.dtype, fake.size(), fake.stride(), fake.storage_offset())))
             else:
                 self.sources.append(("cpu" if node.meta["val"].device.type == "cpu" else "result", position))
                 position += 1
@@ -117,6 +128,9 @@ class GraphProgram:
         for kind, x in self.sources:
             if kind == "result":
                 out.append(results[x])
+            elif kind == "view":
+                base, dtype, size, stride, offset = x
+                out.append(results[base].view(dtype).as_strided(size, stride, offset))
             elif kind == "cpu":
                 out.append(results[x].cpu())
             else:
@@ -132,6 +146,22 @@ class _Boxed:
 
     def __call__(self, args: list[Any]) -> list[Any]:
         return self.program(args)
+
+
+def _aliased_outputs(nodes: list[Any]) -> dict[torch.fx.Node, torch.fx.Node]:
+    """Outputs that share a storage, and the node that made it: they must alias each other as they do in eager."""
+    groups: dict[int, list[torch.fx.Node]] = {}
+    for n in nodes:
+        if isinstance(n, torch.fx.Node) and n.op != "placeholder" and isinstance(n.meta["val"], torch.Tensor):
+            groups.setdefault(n.meta["val"].untyped_storage()._cdata, []).append(n)
+    out = {}
+    for group in groups.values():
+        root = storage_root(group[0])
+        whole = root.op == "call_function" and root.meta["val"].storage_offset() == 0
+        one_width = all(n.meta["val"].element_size() == root.meta["val"].element_size() for n in group)
+        if len(group) > 1 and whole and one_width and root.meta["val"].device.type == "tpu":
+            out.update({n: root for n in group})
+    return out
 
 
 def _attribute(gm: torch.fx.GraphModule, target: str) -> torch.Tensor:
