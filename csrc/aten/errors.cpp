@@ -81,7 +81,11 @@ void rethrow(const std::string& what) {
     }
     throw;
   } catch (const runtime::CheckFailed& e) {
-    TORCH_CHECK_INDEX(false, e.what());
+    // hlo::Builder::check: an index error unless its message says otherwise.
+    constexpr std::string_view runtime_error = "RuntimeError: ";
+    const std::string_view text = e.what();
+    TORCH_CHECK(!text.starts_with(runtime_error), text.substr(runtime_error.size()));
+    TORCH_CHECK_INDEX(false, text);
   } catch (const pjrt::Error& e) {
     TORCH_CHECK_WITH(OutOfMemoryError, e.code() != pjrt::Code::resource_exhausted, "tpu: out of memory: ", what, ": ", e.what());
     TORCH_CHECK_NOT_IMPLEMENTED(e.code() != pjrt::Code::unimplemented, what, ": ", e.what());

@@ -10,7 +10,7 @@
 // The one place where exceptions of the layers below become PyTorch's, and so Python's.
 namespace torch_tpu::aten {
 
-// Call inside a catch block: pjrt out of memory -> torch.OutOfMemoryError, a failed check -> IndexError, UserError -> its kind,
+// Call inside a catch block: pjrt out of memory -> torch.OutOfMemoryError, a failed check -> its type, UserError -> its kind,
 // anything else RuntimeError naming `what`. c10 errors pass unchanged.
 [[noreturn]] void rethrow(const std::string& what);
 

@@ -529,13 +529,34 @@ struct Callable::Call {
     return changed;
   }
 
+  // PyTorch's metadata or refusal. Its Python meta functions refuse dtypes in words of their own ("got torch.int64"), where the
+  // CPU's kernels have others: then a lowering that refuses the call too, in the kernel's words, is believed.
+  std::optional<MetaResult> metadata() {
+    try {
+      return call_meta(plan, args);
+    } catch (const c10::Error&) {
+      throw;
+    } catch (const std::exception& e) {  // from Python
+      if (!plan.entry || std::string_view(e.what()).find("torch.") == std::string_view::npos) throw;
+      try {
+        Trace t;
+        t.parameters.resize(operands.size());
+        evaluate(t, nullptr);
+      } catch (const lower::UserError&) {
+        throw;
+      } catch (...) {
+      }
+      throw;
+    }
+  }
+
   std::shared_ptr<const Compiled> build(bool* retry) {
     std::optional<MetaResult> meta;
     if (self.graph_) {
       meta.emplace();
       meta->fresh = self.metas_;
     } else {
-      meta = call_meta(plan, args);
+      meta = metadata();
       if (meta && resize_outputs(*meta)) {
         *retry = true;
         return nullptr;

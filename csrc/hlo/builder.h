@@ -33,6 +33,7 @@ class Builder {
 
   // Remembers that `violated` (pred, rank 0: true means the user's data is wrong) must be reported with `message`
   // when the host next waits for the device. The program goes on with whatever values the lowering made safe.
+  // The user sees an IndexError, or a RuntimeError where the message starts with "RuntimeError: ".
   void check(Value violated, std::string message);
 
   // Lets output `output` reuse the storage of parameter `parameter`; types must be equal.

@@ -104,7 +104,7 @@ Value binary_cross_entropy(Context& ctx, Value x, Value target, std::optional<Va
   require_floating("binary_cross_entropy", x);
   Value a = widen(x), y = convert(target, a.dtype());
   Value inside = (a >= 0) & (a <= 1);
-  ctx.builder.check(hlo::any(~inside, all_dims(inside)), "all elements of input should be between 0 and 1");
+  ctx.builder.check(hlo::any(~inside, all_dims(inside)), "RuntimeError: all elements of input should be between 0 and 1");
   Value loss = (y - 1.0) * maximum(hlo::log_plus_one(-a), -100) - y * maximum(log(a), -100);
   return convert(reduce(weighted(loss, weight), reduction), x.dtype());
 }
@@ -215,7 +215,7 @@ struct Margins {
 Margins margins(Context& ctx, Value x, Value target, Value margin, const std::optional<Value>& weight) {
   x = rows(x);
   Value t = reshape(target, {x.dim(0), 1});
-  ctx.builder.check(hlo::any((t < 0) | (t >= static_cast<double>(x.dim(1))), {0, 1}), "target out of range");
+  ctx.builder.check(hlo::any((t < 0) | (t >= static_cast<double>(x.dim(1))), {0, 1}), "RuntimeError: target out of range");
   Value own = hlo::iota(ctx.builder, {t.dtype(), x.dims()}, 1) == t;
   Value at = sum(select(own, x, hlo::zeros_like(x)), {1}, hlo::keep_dims);
   Value z = convert(margin, x.dtype()) - at + x;

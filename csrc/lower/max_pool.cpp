@@ -212,7 +212,7 @@ Value max_unpool(Context& ctx, Value x, Value indices, const Dims& output_size) 
   const int64_t plane = hlo::numel(output_size), total = hlo::numel(dims);
   if (x.numel() == 0 || total == 0) return hlo::full(ctx.builder, {x.dtype(), dims}, 0);
   Value at = reshape(indices, {total / plane, x.numel() / (total / plane)});
-  ctx.builder.check(hlo::any((at < 0) | (at >= static_cast<double>(plane)), {0, 1}), "Found an invalid max index");
+  ctx.builder.check(hlo::any((at < 0) | (at >= static_cast<double>(plane)), {0, 1}), "RuntimeError: Found an invalid max index");
   at = at + hlo::iota(ctx.builder, at.type(), 0) * static_cast<double>(plane);
   auto put = [](const Values&, const Values& b) { return b; };
   Value zeros = hlo::full(ctx.builder, {x.dtype(), {total}}, 0);

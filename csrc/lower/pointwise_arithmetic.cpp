@@ -46,7 +46,7 @@ Value lerp(Value a, Value b, Value w) {
 // Integers: x / 0 is an error that CPU raises at once; here it is raised when the host next waits.
 void check_divisor(Value b) {
   if (!hlo::is_floating(b.dtype())) {
-    b.builder().check(any(flatten(b == 0), {0}), "ZeroDivisionError");
+    b.builder().check(any(flatten(b == 0), {0}), "RuntimeError: ZeroDivisionError");
   }
 }
 

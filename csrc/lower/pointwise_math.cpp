@@ -14,6 +14,19 @@ namespace {
 Value exp2(Value x) { return power(full_like(x, 2), x); }
 Value log10(Value x) { return log(x) * std::numbers::log10e; }
 
+// (e^x +- e^-x) / 2 with e^x as the square of e^(x/2): x/2 is exact where x + log(1/2) is not, and nothing overflows before
+// the result does.
+Value sinh(Value x) {
+  if (!hlo::is_floating(x.dtype())) return hlo::sinh(x);
+  const Value e = exp(x / 2);
+  return select(abs(x) < 1, hlo::sinh(x), 0.5 * e * e - 0.5 / e / e);
+}
+Value cosh(Value x) {
+  if (!hlo::is_floating(x.dtype())) return hlo::cosh(x);
+  const Value e = exp(x / 2);
+  return 0.5 * e * e + 0.5 / e / e;
+}
+
 // sqrt(a^2 + b^2) without overflow: m sqrt(1 + (n / m)^2), m the larger magnitude. inf wins over NaN.
 Value hypot(Value a, Value b) {
   require_floating("hypot_cpu", a);
@@ -92,8 +105,8 @@ void register_pointwise_math(Registry& r) {
   unary("sin", hlo::sine);
   unary("cos", hlo::cosine);
   unary("tan", hlo::tan);
-  unary("sinh", hlo::sinh);
-  unary("cosh", hlo::cosh);
+  unary("sinh", sinh);
+  unary("cosh", cosh);
   unary("tanh", hlo::tanh);
   unary("asin", hlo::asin);
   unary("acos", hlo::acos);

@@ -68,7 +68,7 @@ using hlo::Compare;
 Value number(Context& ctx, DType t, double v) { return hlo::constant(ctx.builder, t, v); }
 
 // Reports a rank-0 number that PyTorch refuses. Its kernels say which number; the program only knows that it is wrong.
-void expect(Context& ctx, Value holds, const std::string& message) { ctx.builder.check(not_(holds), message); }
+void expect(Context& ctx, Value holds, const std::string& message) { ctx.builder.check(not_(holds), "RuntimeError: " + message); }
 
 void require_random_float(const char* op, DType t) {
   if (!hlo::is_floating(t) && !hlo::is_complex(t)) refuse(op, t);
@@ -119,7 +119,7 @@ Value normal_functional(Context& ctx, Value self, Value mean, Value std, Ignored
 Value normal_elementwise(Context& ctx, Value mean, Value std, DType t) {
   const Dims dims = hlo::broadcast_dims(mean.dims(), std.dims());
   Value low = compare(std, hlo::zeros_like(std), Compare::lt);
-  ctx.builder.check(hlo::any(low, all_dims(low)), "normal expects all elements of std >= 0.0");
+  ctx.builder.check(hlo::any(low, all_dims(low)), "RuntimeError: normal expects all elements of std >= 0.0");
   return normal_of(ctx, t, dims, mean, std);
 }
 Value normal_Tensor_Tensor(Context& ctx, Value mean, Value std, Ignored) {

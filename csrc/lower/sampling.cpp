@@ -37,16 +37,16 @@ Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacemen
   Value p = reshape(convert(self, c), {rows, m});
 
   Value valid = and_(is_finite(p), compare(p, hlo::zeros_like(p), Compare::ge));
-  ctx.builder.check(not_(hlo::all(valid, {0, 1})), "probability tensor contains either `inf`, `nan` or element < 0");
+  ctx.builder.check(not_(hlo::all(valid, {0, 1})), "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0");
   Value positive = compare(p, hlo::zeros_like(p), Compare::gt);
   Value support = sum(convert(positive, DType::s32), {1});
   ctx.builder.check(hlo::any(compare(support, scalar(support, 0), Compare::eq), {0}),
-                    "invalid multinomial distribution (sum of probabilities <= 0)");
+                    "RuntimeError: invalid multinomial distribution (sum of probabilities <= 0)");
 
   if (!replacement || num_samples == 1) {
     if (!replacement) {
       ctx.builder.check(hlo::any(compare(support, scalar(support, static_cast<double>(num_samples)), Compare::lt), {0}),
-                        "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
+                        "RuntimeError: invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
     }
     Value race = p / -hlo::log(random_open_unit(ctx, c, {rows, m}));
     Value drawn;
@@ -139,7 +139,7 @@ Value poisson(Context& ctx, Value self, Ignored) {
   require_floating("poisson_cpu", self);
   if (self.numel() == 0) return self;
   Value rate = convert(self, DType::f32);
-  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)), "invalid Poisson rate, expected rate to be non-negative");
+  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)), "RuntimeError: invalid Poisson rate, expected rate to be non-negative");
   Value small = rate < 10.0;
   Value some = fresh_state(ctx), other = fresh_state(ctx);
   Value few = poisson_by_product(some, select(small, maximum(rate, 0.0), scalar(rate, 0)));

@@ -264,10 +264,10 @@ Value repeat_interleave(Context& ctx, Value repeats, std::optional<int64_t> outp
     throw UserError("repeat_interleave without output_size has a data-dependent shape", UserError::Kind::not_implemented);
   }
   Value counts = index64(repeats);
-  ctx.builder.check(hlo::any(compare(counts, scalar(counts, 0), hlo::Compare::lt), all_dims(counts)), "repeats can not be negative");
+  ctx.builder.check(hlo::any(compare(counts, scalar(counts, 0), hlo::Compare::lt), all_dims(counts)), "RuntimeError: repeats can not be negative");
   Value total = sum(counts, all_dims(counts));
   ctx.builder.check(compare(total, scalar(total, static_cast<double>(*output_size)), hlo::Compare::ne),
-                    "allocated size does not match required size");
+                    "RuntimeError: allocated size does not match required size");
   if (repeats.numel() == 0 || *output_size == 0) return hlo::full(ctx.builder, {DType::s64, {*output_size}}, 0);
   Value i = hlo::iota(ctx.builder, {DType::s64, {*output_size}}, 0);
   Value place = search(cumulative_sum(counts, 0), i, true);

@@ -114,7 +114,7 @@ Value bincount(Context& ctx, Value self, std::optional<Value> weights, int64_t s
   Value i = s64(self);
   const DType t = !weights ? DType::s64 : weights->dtype() == DType::f32 ? DType::f32 : DType::f64;
   if (i.numel() == 0) return zeros(ctx, weights ? t : DType::s64, {size});
-  ctx.builder.check(hlo::any(compare(i, scalar(i, 0), Compare::lt), {0}), "bincount only supports 1-d non-negative integral inputs.");
+  ctx.builder.check(hlo::any(compare(i, scalar(i, 0), Compare::lt), {0}), "RuntimeError: bincount only supports 1-d non-negative integral inputs.");
   return accumulated(i, weights ? convert(*weights, t) : hlo::full(ctx.builder, {t, i.dims()}, 1), size);
 }
 
@@ -125,13 +125,13 @@ Value histc(Context& ctx, Value self, int64_t bins, Value min, Value max) {
   if (bins <= 0) throw UserError("torch.histogram(): bins must be > 0, but got " + std::to_string(bins) + " for dimension 0");
   const DType c = hlo::accumulate_type(self.dtype());
   Value x = convert(flatten(self), c), low = convert(min, c), high = convert(max, c);
-  ctx.builder.check(compare(low, high, Compare::gt), "torch.histc: max must be larger than min");
+  ctx.builder.check(compare(low, high, Compare::gt), "RuntimeError: torch.histc: max must be larger than min");
   if (x.numel() == 0) return zeros(ctx, self.dtype(), {bins});
   Value own = compare(low, high, Compare::eq);
   Value least = hlo::min(x, {0}), greatest = hlo::max(x, {0});
   low = select(own, least, low);
   high = select(own, greatest, high);
-  ctx.builder.check(not_(and_(is_finite(low), is_finite(high))), "torch.histc: range is not finite");
+  ctx.builder.check(not_(and_(is_finite(low), is_finite(high))), "RuntimeError: torch.histc: range is not finite");
   Value point = compare(low, high, Compare::eq);
   low = select(point, low - 1.0, low);
   high = select(point, high + 1.0, high);
