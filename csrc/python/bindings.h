@@ -8,6 +8,7 @@ namespace torch_tpu::python {
 
 void bind_device(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
+void bind_plan(pybind11::module_& m);
 void bind_stats(pybind11::module_& m);
 
 }  // namespace torch_tpu::python

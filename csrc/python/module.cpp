@@ -30,5 +30,6 @@ PYBIND11_MODULE(_C, m) {
   torch_tpu::python::bind_device(m);
   torch_tpu::python::bind_stats(m);
   torch_tpu::python::bind_graph(m);
+  torch_tpu::python::bind_plan(m);
   torch_tpu::aten::register_kernels();
 }
