@@ -97,6 +97,12 @@ class GraphImporter:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements in memory order."""
         root = storage_root(node.args[0])
         fake = root.meta["val"]
+        if root.op == "placeholder" and fake.untyped_storage().nbytes() != fake.numel() * fake.element_size():
+            raise NotImplementedError(
+                f"as_strided of a compiled graph's input that is a view of a larger storage ({fake.numel()} of "
+                f"{fake.untyped_storage().nbytes() // fake.element_size()} elements) is not implemented for tpu: "
+                "take the view inside the graph, or clone it before"
+            )
         order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
         if order == list(range(fake.dim())):
             return self.values[root]

@@ -24,12 +24,13 @@ class GraphProgram:
     Args:
         gm: functional graph of aten operators; mutation only as final `copy_` into placeholders.
         name: of the program, in profiles, statistics and errors.
+        is_inference: no autograd around the graph.
 
     Raises:
         NotImplementedError: an operator of the graph has neither lowering nor decomposition; the text names it.
     """
 
-    def __init__(self, gm: torch.fx.GraphModule, name: str) -> None:
+    def __init__(self, gm: torch.fx.GraphModule, name: str, is_inference: bool) -> None:
         importer = GraphImporter()
         self.name = name
         self.constants: list[torch.Tensor] = []
@@ -71,7 +72,8 @@ class GraphProgram:
         metas = []
         position = 0
         self.sources: list[tuple[str, Any]] = []
-        aliased = _aliased_outputs(output_nodes)
+        # Where autograd is at work AOTAutograd makes aliased outputs views itself.
+        aliased = _aliased_outputs(output_nodes) if is_inference else {}
         roots: dict[torch.fx.Node, int] = {}  # results that outputs are views of
         for node, value in zip(output_nodes, outputs):
             if not isinstance(node, torch.fx.Node):

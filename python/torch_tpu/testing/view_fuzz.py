@@ -108,7 +108,7 @@ def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor
     if kind == "zero":
         return f"{name}.zero_()"
     if kind == "clamp":
-        return f"{name}.clamp_({r.choice([-2, 0])}, {r.choice([3, 9])})"
+        return f"{name}.clamp_({r.choice([-2, 1])}, {r.choice([3, 9])})"  # not 0: CPU and XLA differ in max(-0., 0.)'s sign
     if kind == "copy" and same:
         return f"{name}.copy_(t{r.choice(same)})"
     if kind == "add_tensor" and same:
@@ -227,7 +227,11 @@ def _compiled(lines: list[str], device: str, backend: str) -> dict[str, torch.Te
 def _compiled_difference(lines: list[str], want: dict[str, torch.Tensor], device: str, backend: str) -> str | None:
     try:
         return _compare({k: v for k, v in want.items() if k != "t0"}, _compiled(lines, device, backend), offsets=False)
+    except NotImplementedError:
+        return None  # said so, and wrong values are not at stake
     except Exception as e:  # noqa: BLE001 - any failure is the finding
+        if "NotImplementedError" in str(e):  # Dynamo's wrapping of the same
+            return None
         return f"{type(e).__name__}: {str(e)[:500]}"
 
 

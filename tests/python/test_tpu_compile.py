@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that eager and compiled code make, compiled by libtpu for v5e, v6e and v7x: no TPU, a child process each.
+
+CI compiles a rotating tenth of the operators' programs and one model graph; TORCH_TPU_COMPILE_ALL=1 (make test-tpu-compile) all
+of them. What the compiler says of each program (memory, FLOPs, time floor) is written to build/tpu_compile/<target>.json.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing._internal.common_methods_invocations import op_db
+
+from torch_tpu import plan
+from torch_tpu._internal import platform
+
+pytestmark = [
+    pytest.mark.tpu_compile,
+    pytest.mark.skipif(not platform.libtpu_path(), reason="the libtpu wheel is not installed"),
+    pytest.mark.xdist_group("tpu_compile"),
+]
+
+ALL = os.environ.get("TORCH_TPU_COMPILE_ALL") == "1"
+TENTH = datetime.date.today().toordinal() % 10
+REPORTS = Path(__file__).parents[2] / "build" / "tpu_compile"
+
+# Programs that libtpu refuses, by operator, with what it says: found by compiling all, not guessed.
+REFUSED: dict[str, str] = {}
+
+
+def train(model: nn.Module, *inputs: torch.Tensor) -> None:
+    model = model.to("tpu")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for _ in range(2):
+        out = model(*[i.to("tpu") for i in inputs])
+        out = out[0] if isinstance(out, tuple) else out
+        out.square().mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class Cnn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm, self.out = nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.Linear(128, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(F.max_pool2d(F.relu(self.norm(self.conv(x))), 2).flatten(1))
+
+
+MODELS = {
+    "mlp": lambda: train(nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 4)), torch.randn(8, 16)),
+    "cnn": lambda: train(Cnn(), torch.randn(4, 1, 8, 8)),
+    "transformer": lambda: train(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.randn(2, 7, 32)),
+    "lstm": lambda: train(nn.LSTM(8, 16, batch_first=True), torch.randn(2, 5, 8)),
+}
+
+
+def record_operators() -> dict[str, str]:
+    """One sample of each operator of PyTorch's database, forward; its missing operators are the operator tests' matter."""
+    with plan.recording() as programs:
+        for k, op in enumerate(op_db):
+            dtype = next((d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes), None)
+            if dtype is None or not (ALL or k % 10 == TENTH):
+                continue
+            try:
+                sample = next(iter(op.sample_inputs("tpu", dtype)))
+                op(sample.input, *sample.args, **sample.kwargs)
+            except (NotImplementedError, RuntimeError, StopIteration, TypeError, AssertionError):
+                continue
+    return programs
+
+
+def compile_all(name: str, programs: dict[str, str], target: str) -> None:
+    assert programs, "nothing was recorded"
+    records = plan.compile_programs([(n, text) for text, n in programs.items()], target)
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / f"{name}-{target}.json").write_text(json.dumps(records, indent=1))
+    failed = {r["name"]: r["error"][:400] for r in records if not r["ok"] and r["name"] not in REFUSED}
+    assert not failed, f"{len(failed)} of {len(records)} programs do not compile for {target}: {json.dumps(failed, indent=1)}"
+    assert all(r["memory"]["code"] > 0 for r in records if r["ok"])
+
+
+@pytest.fixture(scope="module")
+def operator_programs() -> dict[str, str]:
+    return record_operators()
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("target", plan.TARGETS)
+def test_operators_compile(operator_programs, target):
+    compile_all("operators", operator_programs, target)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("target", plan.TARGETS if ALL else ["v6e"])
+@pytest.mark.parametrize("model", MODELS)
+def test_training_programs_compile(model, target):
+    with plan.recording() as programs:
+        MODELS[model]()
+    compile_all(model, programs, target)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("target", plan.TARGETS if ALL else ["v7x"])
+def test_compiled_training_step_compiles(target):
+    from torch_tpu import compile as tpu_compile
+
+    tpu_compile.register()
+    model = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 4)).to("tpu")
+    compiled = torch.compile(model, backend="tpu", fullgraph=True, dynamic=False)
+    with plan.recording() as programs:
+        compiled(torch.randn(8, 16, device="tpu")).square().mean().backward()
+    assert any("forward" in n for n in programs.values()) and any("backward" in n for n in programs.values())
+    compile_all("compiled-mlp", programs, target)
