@@ -47,7 +47,7 @@ const double kBeta = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 Value gelu(Value x, std::string approximate) {
   require_floating("GeluKernelImpl", x);
   if (approximate == "tanh") return 0.5 * x * (1.0 + tanh(kBeta * (x + kCubic * x * x * x)));
-  return 0.5 * x * (1.0 + erf(x * (std::numbers::sqrt2 / 2)));
+  return 0.5 * x * (1.0 + saturated_erf(x * (std::numbers::sqrt2 / 2)));
 }
 Value gelu_backward(Value g, Value x, std::string approximate) {
   require_floating("GeluBackwardKernelImpl", x);
@@ -56,7 +56,7 @@ Value gelu_backward(Value g, Value x, std::string approximate) {
     const Value du = kBeta * (1.0 + 3 * kCubic * x * x);
     return g * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * du);
   }
-  const Value cdf = 0.5 * (1.0 + erf(x * (std::numbers::sqrt2 / 2)));
+  const Value cdf = 0.5 * (1.0 + saturated_erf(x * (std::numbers::sqrt2 / 2)));
   const Value pdf = exp(-0.5 * x * x) * (0.5 * kBeta);
   return g * (cdf + x * pdf);
 }

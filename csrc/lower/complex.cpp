@@ -24,9 +24,11 @@ Value view_as_complex(Value x) {
 }
 
 void require_parts(Value a, Value b) {
-  if (hlo::is_floating(a.dtype()) && hlo::is_floating(b.dtype())) return;
-  throw UserError("Expected both inputs to be Half, Float or Double tensors but got " +
-                  std::string(scalar_type_name(a.dtype())) + " and " + std::string(scalar_type_name(b.dtype())));
+  const std::string t(scalar_type_name(a.dtype())), u(scalar_type_name(b.dtype()));
+  if (!hlo::is_floating(a.dtype()) || !hlo::is_floating(b.dtype())) {
+    throw UserError("Expected both inputs to be Half, Float or Double tensors but got " + t + " and " + u);
+  }
+  if (t != u) throw UserError("Expected object of scalar type " + t + " but got scalar type " + u + " for second argument");
 }
 
 Value complex_of(Value re, Value im) {

@@ -46,6 +46,11 @@ Value trunc(Value x) {
   return select(sign_bit(x), ceil(x), floor(x));
 }
 
+Value saturated_erf(Value x) {
+  const Value y = hlo::erf(x);
+  return x.dtype() == DType::f32 ? select(abs(x) > 3.92, copysign(ones_like(x), x), y) : y;
+}
+
 std::pair<Value, Value> frexp(Value x) {
   const bool wide = x.dtype() == DType::f64;
   const int mantissa = wide ? 52 : 23;

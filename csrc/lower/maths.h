@@ -28,6 +28,9 @@ Value copysign(Value magnitude, Value sign);
 Value signum(Value x);
 // Rounds toward zero; integers unchanged.
 Value trunc(Value x);
+// chlo's erf, but exactly 1 where 1 is the nearest value: XLA's polynomial in f32 ends at 1 - 1.8e-7, which gelu would
+// multiply by x.
+Value saturated_erf(Value x);
 // x == m * 2^e with 0.5 <= |m| < 1, e an s32; zeros, infinities and NaNs are their own m with e = 0. f32 and f64.
 std::pair<Value, Value> frexp(Value x);
 // Base-2 logarithm, exact for powers of two. Real or complex.

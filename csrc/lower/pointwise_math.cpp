@@ -47,7 +47,7 @@ Value atan2(Value y, Value x) {
 }
 Value erf(Value x) {
   require_not_complex("erf_vml_cpu", x);
-  return hlo::erf(x);
+  return saturated_erf(x);
 }
 Value erfc(Value x) {
   require_not_complex("erfc_vml_cpu", x);

@@ -138,6 +138,15 @@ Value smallest(Value x, const Dims& dims, Keep k, const char* kernel = "min_valu
   return x.dtype() == DType::pred ? all(x, dims, k) : min(x, dims, k);
 }
 
+// Over all elements: there must be some.
+Value whole(const std::string& name, Value x, Value (*f)(Value, const Dims&, Keep, const char*)) {
+  if (x.numel() == 0) {
+    throw UserError(name + "(): Expected reduction dim to be specified for input.numel() == 0. "
+                           "Specify the reduction dim with the 'dim' argument.");
+  }
+  return f(x, all_dims(x), hlo::drop_dims, (name + "_all").c_str());
+}
+
 std::pair<Value, Value> aminmax(Value x, std::optional<int64_t> dim, bool keepdim) {
   const Dims dims = dim ? wrap(*dim, x) : all_dims(x);
   require_not_complex("aminmax_cpu", x);
@@ -243,8 +252,8 @@ void register_reduce(Registry& r) {
   r.add("aten::amax", [](Value x, Dims dims, bool keepdim) { return largest(x, wrap_or_all(dims, x), keep(keepdim)); });
   r.add("aten::amin", [](Value x, Dims dims, bool keepdim) { return smallest(x, wrap_or_all(dims, x), keep(keepdim)); });
   r.add("aten::aminmax", aminmax);
-  r.add("aten::max", [](Value x) { return largest(x, all_dims(x), hlo::drop_dims, "max_all"); });
-  r.add("aten::min", [](Value x) { return smallest(x, all_dims(x), hlo::drop_dims, "min_all"); });
+  r.add("aten::max", [](Value x) { return whole("max", x, largest); });
+  r.add("aten::min", [](Value x) { return whole("min", x, smallest); });
   r.add("aten::max.dim", extreme<true>);
   r.add("aten::min.dim", extreme<false>);
   r.add("aten::argmax", arg_extreme<true>);
