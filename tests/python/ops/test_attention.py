@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from against_cpu import assert_matches_cpu, to_tpu
+from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from against_cpu import assert_matches_cpu
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch_tpu.testing import assert_same_error
 
 POOL = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}

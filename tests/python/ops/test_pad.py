@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from against_cpu import assert_matches_cpu
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch_tpu.testing import assert_same_error
 
 

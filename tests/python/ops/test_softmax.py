@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import make_tensor
 from torch_tpu.testing import assert_same_error
 
@@ -23,7 +23,9 @@ def test_softmax_matches_cpu(shape, dim, f, dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_softmax_of_16_bit_floats_sums_in_f32(f, dtype):
     x = make_tensor((3, 1000), dtype=dtype, device="cpu", low=-3, high=3, requires_grad=True)
-    assert_matches_cpu(lambda x: f(x, -1), x, reference=torch.float32)
+    # The gradient is formed from the rounded output, as on CPU: a rounding of it more than the reference has.
+    tolerance = {"rtol": 2e-2, "atol": 4e-3} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 5e-4}
+    assert_matches_cpu(lambda x: f(x, -1), x, reference=torch.float32, **tolerance)
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
