@@ -13,6 +13,7 @@
   X(embedding) \
   X(factory) \
   X(fft) \
+  X(foreach) \
   X(grid_sampler) \
   X(index) \
   X(internal) \
@@ -38,7 +39,6 @@
   X(sort) \
   X(unique) \
   X(upsample) \
-  X(foreach) \
   /* end of the list */
 
 namespace torch_tpu::lower {
