@@ -16,13 +16,20 @@ from torch_tpu.testing.child import run
 PACKAGE_FOLDER = str(Path(torch_tpu.__file__).parents[1])
 
 
-def distribution(folder: Path, name: str, version: str, entry_points: str = "") -> str:
+OUR_SUMMARY = "A native PyTorch backend for TPUs: plain eager code"
+
+
+def distribution(
+    folder: Path, name: str, version: str, entry_points: str = "", summary: str = "Another"
+) -> str:
     """An installed distribution as importlib.metadata sees it; gives the PYTHONPATH that shows
     it.
     """
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {summary}\n"
+    )
     if entry_points:
         (info / "entry_points.txt").write_text(entry_points)
     return os.pathsep.join([str(folder), PACKAGE_FOLDER, os.environ.get("PYTHONPATH", "")])
@@ -32,7 +39,7 @@ def distribution(folder: Path, name: str, version: str, entry_points: str = "") 
 def with_entry_point(tmp_path: Path) -> dict[str, str]:
     """The environment in which our entry point is installed."""
     points = "[torch.backends]\ntorch_tpu = torch_tpu:_autoload\n"
-    path = distribution(tmp_path, "torch-tpu-pjrt", "0.0.0", points)
+    path = distribution(tmp_path, "torch-tpu", "0.0.0", points, OUR_SUMMARY)
     return {"PYTHONPATH": path, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
 
 
@@ -113,13 +120,18 @@ def test_other_torch_version_leaves_torch_importable_and_names_both(with_entry_p
     # The version is read from the module, so a torch of another version is one whose check fails.
     shim = Path(with_entry_point["PYTHONPATH"].split(os.pathsep)[0]) / "sitecustomize.py"
     shim.write_text(
-        "import importlib.abc, sys\n"
+        "import importlib.abc, importlib.machinery, sys\n"
         "class Finder(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'torch_tpu.compat':\n"
-        "            sys.meta_path.remove(self)\n"
-        "            import torch_tpu.compat as c\n"
-        "            c.BUILT_FOR = '2.99'\n"
+        "        if name != 'torch_tpu.compat':\n"
+        "            return None\n"
+        "        spec = importlib.machinery.PathFinder.find_spec(name, path)\n"
+        "        execute = spec.loader.exec_module\n"
+        "        def exec_module(module):\n"
+        "            execute(module)\n"
+        "            module.BUILT_FOR = '2.99'\n"
+        "        spec.loader.exec_module = exec_module\n"
+        "        return spec\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
     done = run(program, **with_entry_point)

@@ -44,7 +44,7 @@ def register() -> None:
     except ImportError as e:
         raise Unusable(
             f"its C++ core does not load ({e}). "
-            "Reinstall it: pip install --force-reinstall torch-tpu-pjrt"
+            "Reinstall it: pip install --force-reinstall torch-tpu"
         ) from e
     from torch_tpu._internal import patches, platform
 
@@ -80,23 +80,22 @@ def _check_torch_version() -> None:
             f"this build is for torch {compat.BUILT_FOR}, "
             f"and torch {torch.__version__} is installed. "
             f"Install the one that fits: pip install 'torch=={compat.BUILT_FOR}.*', "
-            "or a torch-tpu-pjrt that is built for yours"
+            "or a torch-tpu that is built for yours"
         )
 
 
 def _check_other_package() -> None:
-    """Google's backend is the distribution "torch-tpu" and has our import name: its files and
-    ours overwrite each other.
+    """Google's backend is a distribution "torch-tpu" as well: its files and ours overwrite each
+    other. Ours is told by its summary.
     """
-    try:
-        other = metadata.distribution("torch-tpu")
-    except metadata.PackageNotFoundError:
-        return
-    raise Unusable(
-        f"the package torch-tpu {other.version}, Google's backend, is installed too. "
-        "It has the same import name, torch_tpu, so one of the two is broken. Keep one of them: "
-        "pip uninstall torch-tpu torch-tpu-pjrt, then install the one you want"
-    )
+    for found in metadata.distributions(name="torch-tpu"):
+        if (found.metadata["Summary"] or "").startswith("A native PyTorch backend for TPUs"):
+            continue
+        raise Unusable(
+            f"the package torch-tpu {found.version}, Google's backend, is installed too. "
+            "It has the same import name, torch_tpu, so one of the two is broken. Keep one: "
+            "pip uninstall torch-tpu (until none is left), then install the one you want"
+        )
 
 
 def _check_slot() -> None:
