@@ -2,7 +2,6 @@
 #include <pybind11/pybind11.h>
 
 #include <c10/util/Exception.h>
-#include <torch/csrc/Exceptions.h>
 
 #include "aten/errors.h"
 #include "aten/registration.h"
@@ -23,6 +22,10 @@ PYBIND11_MODULE(_C, m) {
       PyErr_SetString(PyExc_NotImplementedError, error.what_without_backtrace());
     } catch (const c10::IndexError& error) {
       PyErr_SetString(PyExc_IndexError, error.what_without_backtrace());
+    } catch (const c10::TypeError& error) {
+      PyErr_SetString(PyExc_TypeError, error.what_without_backtrace());
+    } catch (const c10::ValueError& error) {
+      PyErr_SetString(PyExc_ValueError, error.what_without_backtrace());
     } catch (const c10::Error& error) {
       PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
     }
