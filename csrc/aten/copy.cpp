@@ -66,6 +66,7 @@ Array dense_array(const at::Tensor& src) {
 }
 
 void device_to_host(const at::Tensor& src, const at::Tensor& dst) {
+  Device::client();  // throws after a fork, where waiting for the array could take for ever
   Array array = dense_array(src);
   const bool direct = dst.is_contiguous() && dst.scalar_type() == src.scalar_type() && dst.sizes() == src.sizes() && !has_lazy_bits(dst);
   const at::Tensor host = direct ? dst : at::empty(src.sizes(), dst.options().dtype(src.scalar_type()).memory_format(at::MemoryFormat::Contiguous).pinned_memory(false));

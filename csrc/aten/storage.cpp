@@ -9,6 +9,7 @@
 #include <c10/util/strides.h>
 
 #include <bit>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -17,6 +18,11 @@
 
 namespace torch_tpu::aten {
 namespace {
+
+// A cell in the list of live ones, by which an address finds its own.
+struct ListedCell : Cell {
+  ListedCell *previous = nullptr, *next = nullptr;
+};
 
 // Addresses by power-of-two size class, freed ones reused: the range lasts for as long as the process lives, and no two
 // live storages share an address.
@@ -27,25 +33,38 @@ class AddressSpace {
     return *space;
   }
 
-  void* take(int64_t nbytes) {
-    const int c = size_class(nbytes);
+  // Gives the cell its address.
+  void enter(ListedCell& cell) {
+    const int c = size_class(cell.nbytes);
     std::lock_guard lock(mutex_);
     if (!free_[c].empty()) {
-      void* p = free_[c].back();
+      cell.address = free_[c].back();
       free_[c].pop_back();
-      return p;
+    } else {
+      TORCH_CHECK_WITH(OutOfMemoryError, end_ - next_ >= int64_t{1} << c, "tpu out of memory: no address is left for a storage of ", cell.nbytes, " bytes");
+      cell.address = next_;
+      next_ += int64_t{1} << c;
     }
-    char* p = next_;
-    next_ += int64_t{1} << c;
-    TORCH_CHECK(next_ <= end_, "tpu: out of storage addresses (", nbytes, " bytes asked for)");
-    return p;
+    cell.next = head_;
+    if (head_) head_->previous = &cell;
+    head_ = &cell;
   }
-  void give_back(void* p, int64_t nbytes) {
-    const int c = size_class(nbytes);
+  void leave(ListedCell& cell) {
     std::lock_guard lock(mutex_);
-    free_[c].push_back(p);
+    free_[size_class(cell.nbytes)].push_back(cell.address);
+    (cell.previous ? cell.previous->next : head_) = cell.next;
+    if (cell.next) cell.next->previous = cell.previous;
   }
-  bool contains(const void* p) const { return p >= begin_ && p < end_; }
+  // The live cell that the address lies in, or null. Walks all of them: for foreign code that kept only an address.
+  ListedCell* find(const void* p) {
+    if (p < begin_ || p >= end_) return nullptr;
+    std::lock_guard lock(mutex_);
+    for (ListedCell* cell = head_; cell; cell = cell->next) {
+      const char* first = static_cast<const char*>(cell->address);
+      if (p == first || (p > first && p < first + cell->nbytes)) return cell;
+    }
+    return nullptr;
+  }
 
  private:
   AddressSpace() {
@@ -63,34 +82,40 @@ class AddressSpace {
   static int size_class(int64_t nbytes) { return nbytes <= 64 ? 6 : std::bit_width(static_cast<uint64_t>(nbytes - 1)); }
 
   std::mutex mutex_;
+  ListedCell* head_ = nullptr;
   char *begin_ = nullptr, *next_ = nullptr, *end_ = nullptr;
   std::vector<void*> free_[64];
 };
 
 void delete_cell(void* context) {
-  auto* cell = static_cast<Cell*>(context);
-  AddressSpace::global().give_back(cell->address, cell->nbytes);
+  auto* cell = static_cast<ListedCell*>(static_cast<Cell*>(context));
+  AddressSpace::global().leave(*cell);
   delete cell;
 }
 
 }  // namespace
 
 c10::DataPtr make_data_ptr(Device& device, int64_t nbytes, Array value) {
-  void* address = AddressSpace::global().take(nbytes);
-  auto* cell = new Cell{&device, nbytes, address, std::move(value)};
-  return {address, cell, &delete_cell, c10::Device(c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index()))};
+  auto cell = std::make_unique<ListedCell>(ListedCell{{&device, nbytes, nullptr, std::move(value)}});
+  AddressSpace::global().enter(*cell);
+  void* address = cell->address;
+  return {address, static_cast<Cell*>(cell.release()), &delete_cell, c10::Device(c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index()))};
 }
 
 Cell* cell_of(const c10::Storage& s) {
   const c10::DataPtr& p = s.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
-  TORCH_CHECK(p.get_deleter() == &delete_cell, "tpu: this tensor's storage is not on a tpu device or was made by other code");
-  return static_cast<Cell*>(p.get_context());
+  if (p.get_deleter() == &delete_cell) [[likely]] return static_cast<Cell*>(p.get_context());
+  // PyTorch's storage files write and read through at::from_blob on our address: such a storage is the one it points to.
+  Cell* cell = p.device().is_privateuseone() ? AddressSpace::global().find(p.get()) : nullptr;
+  TORCH_CHECK(cell && cell->address == p.get(), "tpu: this tensor's storage is not on a tpu device or was made by other code");
+  return cell;
 }
 
 Cell* cell_of(const at::TensorBase& t) { return cell_of(t.unsafeGetTensorImpl()->unsafe_storage()); }
 
 c10::DeviceIndex device_of_address(const void* address) {
-  return AddressSpace::global().contains(address) ? current_device() : c10::DeviceIndex(-1);
+  const Cell* cell = AddressSpace::global().find(address);
+  return cell ? static_cast<c10::DeviceIndex>(cell->device->index()) : c10::DeviceIndex(-1);
 }
 
 void resize_storage(const c10::Storage& s, size_t nbytes) {

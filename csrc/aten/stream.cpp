@@ -6,7 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 
 #include "aten/errors.h"
 #include "aten/storage.h"
@@ -66,4 +68,12 @@ void synchronize_stream(c10::Stream stream) {
   translate_errors([&] { Device::at(normalize(stream.device_index())).synchronize(); });
 }
 
+namespace {
+
+// Nothing to do: an array lives until the programs that read it are done, whatever the stream.
+void record_stream(at::Tensor&, c10::Stream) {}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("record_stream", &record_stream); }
+
+}  // namespace
 }  // namespace torch_tpu::aten

@@ -126,3 +126,10 @@ __all__ = [
     "streams",
     "synchronize",
 ]
+
+
+def __getattr__(name: str) -> bool:
+    # Checkpointing asks the device's module for this before it saves the generators' states.
+    if name == "_initialized":
+        return is_initialized()
+    raise AttributeError(f"module 'torch.tpu' has no attribute {name!r}")
