@@ -7,6 +7,7 @@
   X(activation) \
   X(attention) \
   X(avg_pool) \
+  X(bessel) \
   X(complex) \
   X(conv) \
   X(eigen) \
@@ -23,6 +24,7 @@
   X(max_pool) \
   X(norm) \
   X(optim) \
+  X(orthogonal_polynomial) \
   X(pad) \
   X(pointwise_arithmetic) \
   X(pointwise_bitwise) \
@@ -37,6 +39,7 @@
   X(shape) \
   X(softmax) \
   X(sort) \
+  X(special) \
   X(unique) \
   X(upsample) \
   /* end of the list */
