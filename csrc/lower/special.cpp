@@ -27,6 +27,24 @@ Value psi(Value x) {
   return select(x == 0, copysign(scalar(x, INFINITY), -x), hlo::digamma(x));
 }
 
+// sum over k >= 0 of (q + k)^-x. chlo's is for q > 0: below, the terms up to there are added one by one (as on CPU; a q
+// beyond -1e5 is left undefined). A pole at q = 0, -1, ..; other q < 0 need a whole x.
+Value hurwitz_zeta(Value x, Value q) {
+  std::tie(x, q) = broadcast(x, q);
+  const Value whole_x = x == floor(x), negative = q <= 0;
+  const Value walks = negative & (q != floor(q)) & whole_x & (q > -1e5);
+  const Values shifted = hlo::while_(
+      {select(walks, q, ones_like(q)), zeros_like(q)}, [](const Values& v) { return any(flatten(v[0] < 0), {0}); },
+      [&](const Values& v) -> Values {
+        const Value go = v[0] < 0;
+        return {select(go, v[0] + 1, v[0]), select(go, v[1] + power(v[0], -x), v[1])};
+      });
+  const Value tail = hlo::zeta(x, select(walks, shifted[0], q)) + shifted[1];
+  const Value pole = negative & (q == floor(q)) & (x > 1);
+  const Value undefined = negative & (q != floor(q)) & ~walks;
+  return select(pole, full_like(q, INFINITY), select(undefined, nan_like(q), tail));
+}
+
 // psi'(x) = zeta(2, x); below 1/2 by reflection: pi^2 / sin^2(pi x) - psi'(1 - x).
 Value trigamma(Value x) {
   const Value reflected = x < 0.5, s = sine(pi * x);
@@ -40,7 +58,7 @@ Value polygamma(int64_t n, Value x) {
   if (n == 0) return psi(x);
   if (n == 1) return trigamma(x);
   const double factor = (n % 2 ? 1 : -1) * std::tgamma(static_cast<double>(n) + 1);
-  return factor * hlo::zeta(full_like(x, static_cast<double>(n) + 1), x);
+  return factor * hurwitz_zeta(full_like(x, static_cast<double>(n) + 1), x);
 }
 
 // The regularized incomplete gamma functions (P, Q), P + Q = 1, in double: the common factor e^(a log x - x - lgamma(a))
@@ -97,11 +115,6 @@ Value igamma(Value a, Value x) {
 Value igammac(Value a, Value x) {
   require_floating("igammac", a);
   return incomplete_gamma(a, x).second;
-}
-
-Value zeta(Value x, Value q) {
-  std::tie(x, q) = broadcast(x, q);
-  return hlo::zeta(x, q);
 }
 
 // ---- error function --------------------------------------------------------------------------------------------
@@ -187,7 +200,7 @@ void register_special(Registry& r) {
   r.pointwise("aten::special_entr", floating, 1, entr);
   for (const char* overload : {"", ".self_scalar", ".other_scalar"}) {
     r.pointwise(std::string("aten::special_xlog1py") + overload, floating, 2, xlog1py);
-    r.pointwise(std::string("aten::special_zeta") + overload, floating, 2, zeta);
+    r.pointwise(std::string("aten::special_zeta") + overload, floating, 2, hurwitz_zeta);
   }
   r.add("aten::nextafter", nextafter);
 }
