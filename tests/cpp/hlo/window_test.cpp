@@ -81,6 +81,31 @@ TEST_P(Windows, scan_one_array_of_any_length) {
   }
 }
 
+// Longer than 256 the plugins' own rewrite of such a window would corrupt memory.
+TEST_P(Windows, scan_two_arrays_of_any_length_either_way) {
+  for (const int64_t n : {5, 300}) {
+    Program p;
+    Value x = p.count<int32_t>({2, n});
+    Value zero = constant(p.b, DType::s32, 0);
+    Window forward = Window::of_rank(2), backward = forward;
+    forward.sizes[1] = backward.sizes[1] = n;
+    forward.padding[1] = {n - 1, 0};
+    backward.padding[1] = {0, n - 1};
+    const Values before = reduce_window({x, x * 2}, {zero, zero}, forward, added);
+    const Values after = reduce_window({x, x * 2}, {zero, zero}, backward, added);
+    const Arrays out = p.run(client(), {before[0], before[1], after[0], after[1]});
+    for (int64_t i = 0; i < 2 * n; ++i) {
+      const int64_t first = i / n * n, last = first + n - 1;
+      const int64_t head = (i - first + 1) * (first + i) / 2,
+                    tail = (last - i + 1) * (i + last) / 2;
+      EXPECT_EQ(out[0].values<int32_t>()[i], head) << n << ' ' << i;
+      EXPECT_EQ(out[1].values<int32_t>()[i], 2 * head) << n << ' ' << i;
+      EXPECT_EQ(out[2].values<int32_t>()[i], tail) << n << ' ' << i;
+      EXPECT_EQ(out[3].values<int32_t>()[i], 2 * tail) << n << ' ' << i;
+    }
+  }
+}
+
 TEST_P(Windows, may_be_empty_or_trivial) {
   Program p;
   Value x = p.count<float>({1, 3});
