@@ -148,6 +148,10 @@ class Signatures {
     std::lock_guard lock(mutex_);
     return map_.size();
   }
+  void each(const std::function<void(const Compiled&)>& f) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& [key, c] : map_) f(*c);
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -719,6 +723,14 @@ Callable::Callable(const lower::Entry& entry) : plan_(std::make_unique<OpPlan>(e
 Callable::~Callable() = default;
 
 size_t Callable::num_programs() const { return signatures_->size(); }
+
+int64_t Callable::alias_bytes() const {
+  int64_t bytes = 0;
+  signatures_->each([&](const Compiled& c) {
+    if (c.program) bytes += c.program->memory().alias_bytes;
+  });
+  return bytes;
+}
 
 void Callable::operator()(torch::jit::Stack* stack) {
   const c10::IValue* args = stack->data() + (stack->size() - plan_->num_args);

@@ -35,6 +35,8 @@ class Callable {
   void operator()(torch::jit::Stack* stack);
   const OpPlan& plan() const { return *plan_; }
   size_t num_programs() const;
+  // Bytes of inputs that the programs write in place, by the plugin's account.
+  int64_t alias_bytes() const;
 
  private:
   struct Call;

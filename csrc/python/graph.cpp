@@ -93,6 +93,7 @@ class CompiledGraph {
     return out;
   }
   size_t num_programs() const { return callable_.num_programs(); }
+  int64_t alias_bytes() const { return callable_.alias_bytes(); }
 
  private:
   aten::Callable callable_;
@@ -127,6 +128,7 @@ void bind_graph(py::module_& m) {
   py::class_<CompiledGraph>(m, "CompiledGraph", py::dynamic_attr())
       .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>, std::vector<at::Tensor>>(), py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
       .def("__call__", &CompiledGraph::operator())
+      .def("alias_bytes", &CompiledGraph::alias_bytes)
       .def_property_readonly("num_programs", &CompiledGraph::num_programs);
 
   m.def("has_lowering", [](const std::string& name) { return lower::Registry::global().find(name) != nullptr; });
