@@ -109,11 +109,11 @@ std::pair<Value, Value> incomplete_gamma(Value a0, Value x0) {
 }
 
 Value igamma(Value a, Value x) {
-  require_floating("igamma", a);
+  require_floating("igamma_cpu", a);
   return incomplete_gamma(a, x).first;
 }
 Value igammac(Value a, Value x) {
-  require_floating("igammac", a);
+  require_floating("igammac_cpu", a);
   return incomplete_gamma(a, x).second;
 }
 
