@@ -168,6 +168,18 @@ TEST(plan, of_a_view_over_a_row_edge_is_another_class) {
   EXPECT_EQ(rows_over.operands(), Dims{8});
 }
 
+TEST(plan, small_steps_leave_a_dim_in_one_piece_and_large_ones_cut_it) {
+  const auto sizes = [](const Plan& p) {
+    Dims out;
+    for (const Factor& f : p.factors) out.push_back(f.size);
+    return out;
+  };
+  const Type base = f32({64, 5});
+  EXPECT_EQ(sizes(plan(base, strided({32, 5}, {10, 1}))), (Dims{64, 5}));
+  EXPECT_EQ(sizes(plan(base, strided({4, 5}, {80, 1}))), (Dims{64, 5}));
+  EXPECT_EQ(sizes(plan(base, strided({2, 5}, {160, 1}))), (Dims{2, 32, 5}));
+}
+
 TEST(plan, of_overlapping_windows_is_a_gather) {
   const Plan p = plan(f32({10}), strided({4, 3}, {2, 1}, 1));
   EXPECT_EQ(p.kind, Kind::gather);

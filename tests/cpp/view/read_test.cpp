@@ -69,6 +69,7 @@ TEST(read, overlapping_windows_are_joined_from_slices) {
       {{DType::s32, {20}}, {DType::s32, {18, 3}, {1, 1}, 0}},
       {{DType::s32, {3, 20}}, {DType::s32, {3, 3, 12}, {20, 4, 1}, 0}},
       {{DType::s32, {2, 6, 7}}, {DType::s32, {2, 3, 3, 4, 5}, {42, 7, 1, 7, 1}, 0}},
+      {{DType::s32, {100}}, {DType::s32, {9, 20}, {10, 1}, 0}},
       {{DType::s32, {40}}, {DType::s32, {2, 2, 2}, {15, 10, 6}, 3}},
   };
   for (const model::Case& c : cases) {

@@ -50,6 +50,7 @@ TEST(write, every_class_on_the_plugin) {
   writes({10, 4}, {1, 10}, 0);
   writes({2, 5}, {10, 2}, 11);
   writes({2, 3}, {10, 3}, 12);
+  writes({2, 4}, {20, 3}, 10);
   writes({3}, {1}, 8);
   writes({2, 3}, {10, 1}, 8);
   writes({3, 4}, {10, 3}, 5);
