@@ -48,7 +48,7 @@ const std::set<std::string>& left_alone() {
       "aten::zero", "aten::fill", "aten::_efficientzerotensor", "aten::nonzero", "aten::masked_select", "aten::index", "aten::index_put", "aten::index_put_",
       "aten::_index_put_impl_", "aten::_unsafe_view", "aten::equal", "aten::item", "aten::_local_scalar_dense", "aten::rand_like", "aten::randn_like",
       "aten::randint_like", "aten::resize_", "aten::set_", "aten::detach_", "aten::_unsafe_index", "aten::_unsafe_index_put", "aten::resolve_conj", "aten::resolve_neg",
-      "aten::arange",
+      "aten::arange", "aten::mv",
   };
   return names;
 }

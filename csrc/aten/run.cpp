@@ -12,6 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "aten/checks.h"
 #include "aten/errors.h"
 #include "aten/generator.h"
 #include "aten/meta.h"
@@ -560,6 +561,7 @@ struct Callable::Call {
       meta.emplace();
       meta->fresh = self.metas_;
     } else {
+      check_call(plan, args);
       meta = metadata();
       if (meta && resize_outputs(*meta)) {
         *retry = true;

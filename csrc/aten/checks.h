@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include "aten/op_plan.h"
+
+namespace torch_tpu::aten {
+
+// What CPU's kernels refuse, in their words, and PyTorch's meta functions let through or word otherwise. Called on a miss, before
+// the meta function.
+void check_call(const OpPlan& plan, const c10::IValue* args);
+
+}  // namespace torch_tpu::aten
