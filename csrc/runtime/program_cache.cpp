@@ -34,6 +34,8 @@ ProgramCache& ProgramCache::global() {
 
 // Two threads that miss the same text at once both compile it: rare, and cheaper than a lock held for 20 ms.
 std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::Module module) {
+  // Two programs may differ only in what their checks say.
+  for (const std::string& message : module.checks) module.text += "\n// check: " + message;
   {
     std::lock_guard lock(impl_->mutex);
     auto it = impl_->programs.find(module.text);
