@@ -21,7 +21,7 @@ Value gather(Context& ctx, Value self, int64_t dim, Value index, bool sparse_gra
   if (index.numel() == 0) return zeros(ctx, self.dtype(), index.dims());
   Value x = at_least_1d(self), at = at_least_1d(index);
   const int64_t d = wrap(dim, x.rank());
-  at = bounded(ctx, at, x.dim(d), Negative::refused, out_of_bounds(d, x.dim(d)));
+  at = bounded(ctx, at, x.dim(d), Negative::refused, out_of_bounds_at_run(d, x.dim(d)));
   if (x.rank() == 1) return reshape(hlo::take(x, at), index.dims());
 
   Dims limit = at.dims(), column = at.dims();
@@ -122,7 +122,7 @@ std::pair<Value, Value> masked_select(Context& ctx, Value self, Value mask) {
 Value masked_scatter(Context& ctx, Value self, Value mask, Value source) {
   auto [x, m] = hlo::broadcast(self, nonzero_mask(mask));
   if (x.numel() == 0) return x;
-  const std::string message = "Number of elements of source < number of ones in mask";
+  const std::string message = "RuntimeError: Number of elements of source < number of ones in mask";
   ctx.builder.check(compare(count_true(m), constant(ctx.builder, DType::s64, source.numel()), hlo::Compare::gt), message);
   if (source.numel() == 0) return x;
   const DType t = x.numel() > INT32_MAX ? DType::s64 : DType::s32;

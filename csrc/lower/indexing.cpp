@@ -27,8 +27,16 @@ std::string out_of_bounds(int64_t dim, int64_t size) {
                    : "index is out of bounds for dimension " + std::to_string(dim) + " with size " + std::to_string(size);
 }
 
+std::string out_of_bounds_at_run(int64_t dim, int64_t size) {
+  return "RuntimeError: index is out of bounds for dimension " + std::to_string(dim) + " with size " + std::to_string(size);
+}
+
 Value bounded(Context& ctx, Value index, int64_t size, Negative negative, const std::string& message) {
-  if (size == 0 && index.numel() > 0) throw UserError(message, UserError::Kind::index);
+  if (size == 0 && index.numel() > 0) {
+    constexpr std::string_view runtime_error = "RuntimeError: ";
+    if (message.starts_with(runtime_error)) throw UserError(message.substr(runtime_error.size()));
+    throw UserError(message, UserError::Kind::index);
+  }
   const DType t = coordinate_type(size);
   if (index.numel() == 0) return convert(index, t);
   Value i = index.dtype() == DType::s64 ? index : convert(index, t);

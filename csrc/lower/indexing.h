@@ -16,8 +16,10 @@ enum class Negative : bool { refused, wraps };
 // size is 0 and there is an entry.
 Value bounded(Context& ctx, Value index, int64_t size, Negative negative, const std::string& message);
 
-// CPU's words for an index outside of dimension `dim`, without the index, which only the device knows.
+// CPU's words for an index outside of dimension `dim`, without the index, which only the device knows: an IndexError, or where
+// gather and scatter say it a RuntimeError.
 std::string out_of_bounds(int64_t dim, int64_t size);
+std::string out_of_bounds_at_run(int64_t dim, int64_t size);
 
 // x[indices]: what to gather, and where a scatter of the same indices writes.
 struct IndexPlan {

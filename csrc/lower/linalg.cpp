@@ -50,7 +50,7 @@ std::pair<Value, Value> cholesky_ex(Context& ctx, Value self, bool upper, bool c
   Value info = select(compare(first, scalar(first, static_cast<double>(n)), Compare::lt), first + scalar(first, 1), scalar(first, 0));
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(info, scalar(info, 0), Compare::ne), all_dims(info)),
-                      "linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite");
+                      "RuntimeError: linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite");
   }
   return {upper ? adjoint(l) : l, info};
 }
@@ -70,7 +70,7 @@ std::tuple<Value, Value, Value> lu_factor_ex(Context& ctx, Value a, bool pivot, 
   const Lu f = lu_factor(a);
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "torch.linalg.lu_factor_ex: U has a zero on its diagonal: using it to solve systems would divide by zero.");
+                      "RuntimeError: torch.linalg.lu_factor_ex: U has a zero on its diagonal: using it to solve systems would divide by zero.");
   }
   return {f.lu, f.pivots, f.info};
 }
@@ -129,7 +129,7 @@ std::pair<Value, Value> inv_ex(Context& ctx, Value a, bool check_errors) {
   const Lu f = lu_factor(a);
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "linalg.inv_ex: The diagonal element is zero, the inversion could not be completed because the input matrix is singular.");
+                      "RuntimeError: linalg.inv_ex: The diagonal element is zero, the inversion could not be completed because the input matrix is singular.");
   }
   return {lu_solve(f.lu, f.pivots, identity_like(a), true, false), f.info};
 }

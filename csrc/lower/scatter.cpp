@@ -117,7 +117,7 @@ Value scatter_impl(Context& ctx, Value self, int64_t dim, Value index, Value src
   if (index.numel() == 0) return self;
   Value x = at_least_1d(self), at = at_least_1d(index);
   const int64_t d = wrap(dim, x.rank());
-  at = bounded(ctx, at, x.dim(d), Negative::refused, out_of_bounds(d, x.dim(d)));
+  at = bounded(ctx, at, x.dim(d), Negative::refused, out_of_bounds_at_run(d, x.dim(d)));
   Value updates = src;
   if (src.rank() == 0) {
     updates = hlo::broadcast_to(src, at.dims());
