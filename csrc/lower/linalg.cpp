@@ -50,7 +50,7 @@ std::pair<Value, Value> cholesky_ex(Context& ctx, Value self, bool upper, bool c
   Value info = select(compare(first, scalar(first, static_cast<double>(n)), Compare::lt), first + scalar(first, 1), scalar(first, 0));
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(info, scalar(info, 0), Compare::ne), all_dims(info)),
-                      "RuntimeError: linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite");
+                      "RuntimeError: linalg.cholesky: The factorization could not be completed because the input is not positive-definite");
   }
   return {upper ? adjoint(l) : l, info};
 }
@@ -223,6 +223,7 @@ Value matrix_exp(Value self) {
 
 void register_linalg(Registry& r) {
   r.add("aten::linalg_cholesky_ex", cholesky_ex);
+  r.add("aten::cholesky", [](Context& ctx, Value self, bool upper) { return cholesky_ex(ctx, self, upper, true).first; });
   r.add("aten::_cholesky_solve_helper", cholesky_solve_helper);
   r.add("aten::cholesky_inverse", cholesky_inverse);
   r.add("aten::linalg_lu_factor_ex", lu_factor_ex);
