@@ -60,7 +60,9 @@ bool wants_kernel(const c10::OperatorHandle& op) {
     const auto functional = functional_of(schema);
     if (functional && is_view(c10::Dispatcher::singleton().findSchema(functional->name)->schema())) return false;
   }
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) return false;  // a kernel would cut its autograd
+  // A kernel takes a composite function's place in autograd too: right only where PyTorch has a derivative formula for it
+  // (linear, _fused_rms_norm).
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) return false;
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) return false;
   if (!takes_tensor(schema) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)) return false;
   return true;
