@@ -534,23 +534,30 @@ struct Callable::Call {
     return changed;
   }
 
-  // PyTorch's metadata or refusal. Its Python meta functions refuse dtypes in words of their own ("got torch.int64"), where the
-  // CPU's kernels have others: then a lowering that refuses the call too, in the kernel's words, is believed.
+  // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got torch.int64"), where the CPU's
+  // kernels have others: then a lowering that refuses the call too, in the kernel's words, is believed.
   std::optional<MetaResult> metadata() {
     try {
       return call_meta(plan, args);
     } catch (const c10::Error&) {
       throw;
     } catch (const std::exception& e) {  // from Python
-      if (!plan.entry || std::string_view(e.what()).find("torch.") == std::string_view::npos) throw;
+      if (!plan.entry) throw;
+      // Two kinds of failure are faults of a meta function itself (an LSTM cell without bias, a mean of nothing): the lowering,
+      // if it takes the call, says shapes and dtypes too.
+      const std::string_view text = e.what();
+      const bool fault = text.find("object has no attribute") != std::string_view::npos || text.find("division by zero") != std::string_view::npos;
+      bool taken = false;
       try {
         Trace t;
         t.parameters.resize(operands.size());
         evaluate(t, nullptr);
+        taken = true;
       } catch (const lower::UserError&) {
         throw;
       } catch (...) {
       }
+      if (fault && taken) return std::nullopt;
       throw;
     }
   }

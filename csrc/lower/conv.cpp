@@ -146,6 +146,23 @@ void require_conv_dtypes(Value x, Value weight) {
   require_not_bool(weight.rank() == 5 ? "slow_conv3d_cpu" : "slow_conv2d_cpu", x);
 }
 
+// What PyTorch refuses by size, in its words; its meta function has others. x is batched.
+void require_conv_sizes(Value x, Value weight, const Window& w) {
+  for (int64_t s : w.stride) {
+    if (s <= 0) throw UserError("non-positive stride is not supported");
+  }
+  const std::string size = hlo::str(weight.dims()), groups = std::to_string(w.groups);
+  if (!w.transposed && weight.dim(0) % w.groups != 0) {
+    throw UserError("Given groups=" + groups + ", expected weight to be divisible by " + groups +
+                    " at dimension 0, but got weight of size [" + size + "] instead");
+  }
+  const int64_t wanted = w.transposed ? weight.dim(0) : weight.dim(1) * w.groups;
+  if (x.dim(1) == wanted) return;
+  throw UserError("Given " + (w.transposed ? "transposed=1" : "groups=" + groups) + ", weight of size " + size +
+                  ", expected input" + hlo::str(x.dims()) + " to have " + std::to_string(wanted) + " channels, but got " +
+                  std::to_string(x.dim(1)) + " channels instead");
+}
+
 // Without a batch dimension x is a batch of one.
 Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value>& bias, const Dims& stride,
                   const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding,
@@ -154,6 +171,7 @@ Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value
   const Window w = window_of(weight, stride, padding, dilation, transposed, output_padding, groups);
   const bool batched = x.rank() == weight.rank();
   if (!batched) x = hlo::unsqueeze(x, 0);
+  require_conv_sizes(x, weight, w);
   Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w)) : correlate(ctx, x, weight, w, plain_sizes(x, weight, w));
   if (bias) {
     Dims channel(out.rank(), 1);

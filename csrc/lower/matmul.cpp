@@ -112,6 +112,24 @@ Value addbmm(Context& ctx, Value input, Value a, Value b, Value beta, Value alph
   return accumulate(input, product(ctx, a, b, {{}, {}, {0, 2}, {0, 1}}), beta, alpha);
 }
 
+// PyTorch's refusals of sizes in products with a vector.
+void require_matching_vector(Value matrix, Value vector, int64_t out) {
+  if (matrix.rank() == 2 && vector.rank() == 1 && matrix.dim(1) == vector.dim(0)) return;
+  auto size = [](Value x, int64_t d) { return std::to_string(x.rank() > d ? x.dim(d) : 1); };
+  throw UserError("size mismatch, got input (" + std::to_string(out) + "), mat (" + size(matrix, 0) + "x" +
+                  size(matrix, 1) + "), vec (" + size(vector, 0) + ")");
+}
+void require_equal_vectors(Value a, Value b) {
+  if (a.rank() != 1 || b.rank() != 1) {
+    throw UserError("1D tensors expected, but got " + std::to_string(a.rank()) + "D and " + std::to_string(b.rank()) +
+                    "D tensors");
+  }
+  if (a.dim(0) == b.dim(0)) return;
+  const std::string x = std::to_string(a.dim(0)), y = std::to_string(b.dim(0));
+  throw UserError("inconsistent tensor size, expected tensor [" + x + "] and src [" + y +
+                  "] to have the same number of elements, but got " + x + " and " + y + " elements respectively");
+}
+
 // out = beta * input + alpha * (matrix @ vector); input broadcasts to [n].
 Value addmv(Context& ctx, Value input, Value matrix, Value vector, Value beta, Value alpha) {
   same_dtypes(matrix.dtype() == vector.dtype() && input.dtype() == matrix.dtype(),
@@ -122,6 +140,7 @@ Value addmv(Context& ctx, Value input, Value matrix, Value vector, Value beta, V
 }
 
 Value mv(Context& ctx, Value matrix, Value vector) {
+  require_matching_vector(matrix, vector, matrix.dim(0));
   same_dtypes(matrix.dtype() == vector.dtype(), "addmv input tensors must have the same dtype, but got " +
                                                     title(matrix) + ", " + title(vector) + ", and " + title(vector));
   require_not_bool("addmv_impl_cpu", matrix);
@@ -130,6 +149,7 @@ Value mv(Context& ctx, Value matrix, Value vector) {
 
 // out = sum_i a_i b_i
 Value dot(Context& ctx, Value a, Value b) {
+  require_equal_vectors(a, b);
   same_dtypes(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found " + title(a) +
                                           " and " + title(b));
   require_not_bool("dot", a);
@@ -145,6 +165,13 @@ Value linear(Context& ctx, Value input, Value weight, std::optional<Value> bias)
   same_dtypes(input.dtype() == weight.dtype(), "expected m1 and m2 to have the same dtype, but got: " +
                                                    c_name(input.dtype()) + " != " + c_name(weight.dtype()));
   require_not_bool("addmm_impl_cpu_", input);
+  if (input.rank() >= 2 && weight.rank() == 2 && input.dim(-1) != weight.dim(1)) {
+    int64_t rows = 1;
+    for (int64_t d = 0; d + 1 < input.rank(); ++d) rows *= input.dim(d);
+    throw UserError("mat1 and mat2 shapes cannot be multiplied (" + std::to_string(rows) + "x" +
+                    std::to_string(input.dim(-1)) + " and " + std::to_string(weight.dim(1)) + "x" +
+                    std::to_string(weight.dim(0)) + ")");
+  }
   Value out = product(ctx, input, weight, {{}, {}, {input.rank() - 1}, {weight.rank() - 1}});
   if (bias) {
     same_dtypes(bias->dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got " + title(*bias) +

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 
 #include "lower/dims.h"
@@ -50,11 +51,22 @@ Dims trailing(int64_t n, int64_t rank) {
 
 // ---- layer norm and RMS norm ------------------------------------------------------------------------------------
 
+// PyTorch's refusal of an x that does not end in normalized_shape.
+void require_ending(Value x, const Dims& normalized_shape) {
+  const auto n = static_cast<int64_t>(normalized_shape.size());
+  if (x.rank() >= n && std::equal(normalized_shape.begin(), normalized_shape.end(), x.dims().end() - n)) return;
+  std::string wanted = "[*";
+  for (int64_t d : normalized_shape) wanted += ", " + std::to_string(d);
+  throw UserError("Given normalized_shape=" + hlo::str(normalized_shape) + ", expected input with shape " + wanted +
+                  "], but got input of size" + hlo::str(x.dims()));
+}
+
 // out = (x - mean) rstd * weight + bias over the last dimensions, rstd = 1 / sqrt(variance + eps).
 //   x  [..., *normalized_shape]     weight, bias  [*normalized_shape] or None
 //   results  out (x's dtype), mean and rstd (accumulating dtype, x's shape with 1 in the normalised dimensions)
 Values native_layer_norm(Value x, const Dims& normalized_shape, const std::optional<Value>& weight,
                          const std::optional<Value>& bias, double eps) {
+  require_ending(x, normalized_shape);
   require_floating("LayerNormKernelImpl", x);
   const Dims dims = trailing(normalized_shape.size(), x.rank());
   Value z = widen(x);
