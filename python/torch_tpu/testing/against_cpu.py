@@ -56,7 +56,7 @@ def assert_matches_cpu(f: Callable, *args, reference: torch.dtype | None = None,
     outputs = [(e, a) for e, a in zip(expected, actual, strict=True) if e.requires_grad]
     if not leaves or not outputs:
         return
-    grads = [torch.randn_like(e) for e, _ in outputs]
+    grads = [torch.randn_like(e).to(a.dtype).to(e.dtype) for e, a in outputs]  # the same for both
     expected = torch.autograd.grad([e for e, _ in outputs], leaves, grads, allow_unused=True)
     actual = torch.autograd.grad(
         [a for _, a in outputs],

