@@ -4,9 +4,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
+
+from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 
 SHAPES = [(2, 4, 5, 7, 8, 8), (1, 2, 7, 5, 8, 6), (1, 1, 1, 9, 4, 4), (1, 2, 0, 3, 4, 4), (1, 2, 3, 0, 4, 4), (1, 2, 129, 127, 16, 16)]
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import make_tensor
+
 from torch_tpu.testing import assert_same_error
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}

@@ -4,9 +4,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import assert_close
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 
 def table(v=7, d=4, dtype=torch.float32):

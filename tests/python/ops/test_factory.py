@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error, count_compiles
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool, torch.complex64]

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 SIZES = [(3, 4, 5), (1, 1, 1), (127, 128, 129), (0, 3, 2), (2, 0, 3), (2, 3, 0)]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu
+
 from torch_tpu.testing import assert_same_error
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 ADAPTIVE = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}

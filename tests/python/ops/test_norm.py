@@ -4,9 +4,10 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 
 
 def tensor(*shape, dtype=torch.float32, grad=True):

@@ -5,9 +5,10 @@ import itertools
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
 EDGES = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -7.25, 1e-30, 3e38]

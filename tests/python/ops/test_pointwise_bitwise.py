@@ -5,8 +5,9 @@ import itertools
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 LOGIC = [torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor]
 SHIFTS = [torch.bitwise_left_shift, torch.bitwise_right_shift]

@@ -5,8 +5,9 @@ import itertools
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
 EDGES = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 2.5]

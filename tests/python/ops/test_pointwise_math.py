@@ -6,9 +6,10 @@ import math
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
 from torch.testing import make_tensor
+
 from torch_tpu.testing import assert_same_error
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
 EDGES = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.3, -0.7, 2.0, 10.0, -20.0, 88.0, 1e-8, 1e30]

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from against_cpu import assert_matches_cpu
 from torch.testing import assert_close, make_tensor
+
 from torch_tpu.testing import assert_same_error, count_compiles
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
 DTYPES = [torch.float32, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 NAN, INF = torch.nan, torch.inf

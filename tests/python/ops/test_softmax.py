@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import make_tensor
+
 from torch_tpu.testing import assert_same_error
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 CASES = [((), 0), ((0,), 0), ((5,), -1), ((2, 3, 4), 1), ((3, 0), 1), ((0, 3), 1), ((4, 129), -1)]
 FUNCTIONS = [torch.softmax, torch.log_softmax]

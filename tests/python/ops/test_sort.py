@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.testing import assert_close
+
 from torch_tpu.testing import assert_same_error
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 

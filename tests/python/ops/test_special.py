@@ -9,6 +9,7 @@ import scipy.special
 import torch
 from torch import special
 from torch.testing import assert_close
+
 from torch_tpu.testing import assert_same_error
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 

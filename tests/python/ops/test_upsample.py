@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 SIZES = [((7,), (11,)), ((7,), (3,)), ((5,), (10,)), ((1,), (4,)), ((5, 6), (8, 9)), ((9, 8), (4, 3)), ((3, 4, 5), (5, 6, 7))]
