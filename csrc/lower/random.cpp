@@ -264,7 +264,7 @@ Value bernoulli(Context& ctx, Value self, Ignored) {
   Value p = convert(self, hlo::accumulate_type(self.dtype()));
   Value inside = and_(compare(p, hlo::zeros_like(p), Compare::ge), compare(p, hlo::ones_like(p), Compare::le));
   ctx.builder.check(not_(hlo::all(inside, all_dims(inside))),
-                    "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
+                    "RuntimeError: Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
                     "please report an enhancement request to PyTorch.)");
   return convert(coins(ctx, p, self.dims()), self.dtype());
 }
