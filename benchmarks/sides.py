@@ -15,6 +15,14 @@ import sys
 from collections.abc import Callable, Iterable
 
 
+def _environment(python: str) -> dict[str, str]:
+    """Another interpreter has other packages: what PYTHONPATH shows us is not for it."""
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if python != sys.executable:
+        env.pop("PYTHONPATH", None)
+    return env
+
+
 class Side:
     """A process that measures named cases; ended by `close` or with the parent."""
 
@@ -25,7 +33,7 @@ class Side:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=_environment(python),
         )
 
     def ask(self, case: str) -> object:
