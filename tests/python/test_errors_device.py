@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of several devices, dtypes and layouts that the device has not, memory that is not set."""
+"""Operands of several devices, dtypes and layouts that tpu has not, memory that is not set."""
 
 from __future__ import annotations
 
