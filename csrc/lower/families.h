@@ -10,6 +10,7 @@
   X(bessel) \
   X(complex) \
   X(conv) \
+  X(distance) \
   X(eigen) \
   X(embedding) \
   X(factory) \
