@@ -36,6 +36,16 @@ Value addcmul(Value self, Value a, Value b, Value value) {
 // out = self + value * a / b
 Value addcdiv(Value self, Value a, Value b, Value value) { return self + scaled(a, value) / b; }
 
+// out = beta * self + alpha * vec1 vec2^T;  vec1 [n], vec2 [m], self broadcasts to [n, m]. With beta = 0 self counts for
+// nothing, NaN included. bool: "or" and "and". Empty vectors give an empty matrix.
+Value addr(Value self, Value vec1, Value vec2, Value beta, Value alpha) {
+  const Value product = mul(alpha, mul(unsqueeze(vec1, 1), unsqueeze(vec2, 0)));
+  const Value s = broadcast_to(self, product.dims());
+  const Value zero = hlo::constant(s.builder(), s.dtype(), int64_t{0});
+  const Value term = select(is_bool(beta) ? ~beta : beta == zero, zero, mul(beta, s));
+  return is_bool(term) ? term | product : term + product;
+}
+
 // out = a + w (b - a), written from the nearer end so that w = 0 and w = 1 give a and b exactly.
 Value lerp(Value a, Value b, Value w) {
   const Value one = scalar(w, 1);
@@ -257,6 +267,7 @@ void register_pointwise_arithmetic(Registry& r) {
   r.pointwise("aten::floor_divide.Scalar", arithmetic, 2, floor_div);
   r.pointwise("aten::addcmul", arithmetic, 3, addcmul);
   r.pointwise("aten::addcdiv", arithmetic, 3, addcdiv);
+  r.pointwise("aten::addr", arithmetic, 3, addr);
 
   r.pointwise("aten::pow.Tensor_Tensor", arithmetic, 2, pow);
   r.pointwise("aten::pow.Scalar", arithmetic, 2, pow);

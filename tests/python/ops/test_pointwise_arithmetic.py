@@ -215,3 +215,34 @@ def test_in_place_and_out_forms_match_cpu():
 )
 def test_refusals_read_as_on_cpu(call):
     assert_same_error(call)
+
+
+@pytest.mark.parametrize("self_dtype", [torch.float64, torch.bfloat16, torch.int32])
+@pytest.mark.parametrize("n, m", [(2, 3), (0, 3), (2, 0)])
+@pytest.mark.parametrize("shape", [(), (1,), "full"])
+def test_addr_promotes_and_broadcasts_as_cpu(self_dtype, n, m, shape):
+    x = torch.ones((n, m) if shape == "full" else shape, dtype=self_dtype)
+    assert_matches_cpu(lambda *a: torch.addr(*a, beta=2, alpha=3), x, torch.arange(n), torch.arange(m, dtype=torch.int16))
+
+
+def test_addr_of_bools_and_gradients_match_cpu():
+    t, f = torch.tensor([True, False]), torch.tensor([False, False])
+    assert_matches_cpu(lambda *a: (torch.addr(*a), torch.addr(*a, beta=False)), t, t, f)
+    a = [torch.randn(s, requires_grad=True) for s in [(2, 3), (2,), (3,)]]
+    assert_matches_cpu(lambda *a: torch.addr(*a, beta=0.5, alpha=2), *a)
+
+
+def test_addr_ignores_nan_only_where_beta_is_0():
+    x, v = torch.tensor([torch.nan, 1.0]), torch.tensor([1.0, torch.nan])
+    assert_matches_cpu(lambda x, v: (torch.addr(x, v, v, beta=0), torch.addr(x, v, v), torch.addr(x, v, v, alpha=0)), x, v)
+
+
+def test_addr_refuses_a_matrix_as_cpu_does():
+    assert_same_error(lambda d: torch.addr(torch.ones(3, device=d), torch.ones(2, 2, device=d), torch.ones(3, device=d)))
+    assert_same_error(lambda d: torch.addr(torch.ones(5, device=d), torch.ones(2, device=d), torch.ones(3, device=d)))
+
+
+@pytest.mark.xfail(strict=True, reason="PyTorch's meta function refuses it in other words")
+def test_addr_refuses_a_fraction_for_integers_in_cpus_words():
+    i = lambda d: torch.ones(3, device=d, dtype=torch.int64)
+    assert_same_error(lambda d: torch.addr(i(d), i(d), i(d), beta=0.5))
