@@ -43,13 +43,21 @@ void uniform(Args a) {
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
 }
 
+void addr(Args a) {
+  for (int i = 0; i < 3; ++i) {
+    if (!at::isIntegralType(a[i].toTensor().scalar_type(), /*includeBool=*/true)) return;
+  }
+  TORCH_CHECK(!a[3].isDouble(), "For integral input tensors, argument beta must not be a floating point number.");
+  TORCH_CHECK(!a[4].isDouble(), "For integral input tensors, argument alpha must not be a floating point number.");
+}
+
 void flip(Args a) { at::dim_list_to_bitset(a[1].toIntVector(), static_cast<size_t>(a[0].toTensor().dim())); }
 
 const std::unordered_map<std::string, void (*)(Args)>& checks() {
   static const std::unordered_map<std::string, void (*)(Args)> table{
       {"aten::convolution", convolution}, {"aten::convolution_overrideable", convolution}, {"aten::native_layer_norm", layer_norm},
       {"aten::where.self", where},        {"aten::addmm", addmm},                          {"aten::uniform", uniform},
-      {"aten::flip", flip},
+      {"aten::flip", flip},              {"aten::addr", addr},
   };
   return table;
 }

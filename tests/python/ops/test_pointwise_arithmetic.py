@@ -242,7 +242,6 @@ def test_addr_refuses_a_matrix_as_cpu_does():
     assert_same_error(lambda d: torch.addr(torch.ones(5, device=d), torch.ones(2, device=d), torch.ones(3, device=d)))
 
 
-@pytest.mark.xfail(strict=True, reason="PyTorch's meta function refuses it in other words")
 def test_addr_refuses_a_fraction_for_integers_in_cpus_words():
     i = lambda d: torch.ones(3, device=d, dtype=torch.int64)
     assert_same_error(lambda d: torch.addr(i(d), i(d), i(d), beta=0.5))
