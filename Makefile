@@ -65,6 +65,7 @@ bench: build
 	$(PY) benchmarks/eager.py
 	$(PY) benchmarks/generate.py
 	$(PY) benchmarks/compile.py
+	$(PY) benchmarks/import_time.py
 
 # A wheel in dist/, built in pip's own environment. The venv of the checks is not touched.
 wheel: $(PY)
