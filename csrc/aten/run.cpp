@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "aten/checks.h"
 #include "aten/errors.h"
@@ -132,6 +133,19 @@ std::vector<std::string> decomposed_operators() {
 // Programs by signature. Thread-safe.
 class Signatures {
  public:
+  Signatures() {
+    std::lock_guard lock(all_mutex());
+    static const bool once = [] {
+      runtime::ProgramCache::global().on_forget(&Signatures::clear_all);
+      return true;
+    }();
+    (void)once;
+    all().insert(this);
+  }
+  ~Signatures() {
+    std::lock_guard lock(all_mutex());
+    all().erase(this);
+  }
   std::shared_ptr<const Compiled> find(const Key& key) {
     std::lock_guard lock(mutex_);
     if (last_ && last_key_.size() == key.size() && std::memcmp(last_key_.data(), key.data(), key.size() * sizeof(uint64_t)) == 0) return last_;
@@ -155,6 +169,24 @@ class Signatures {
   }
 
  private:
+  static std::mutex& all_mutex() {
+    static auto* mutex = new std::mutex();
+    return *mutex;
+  }
+  static std::unordered_set<Signatures*>& all() {
+    static auto* set = new std::unordered_set<Signatures*>();
+    return *set;
+  }
+  // The program cache is full: without this, the programs it forgets would stay alive here.
+  static void clear_all() {
+    std::lock_guard lock(all_mutex());
+    for (Signatures* s : all()) {
+      std::lock_guard own(s->mutex_);
+      s->map_.clear();
+      s->last_.reset();
+    }
+  }
+
   mutable std::mutex mutex_;
   std::unordered_map<std::vector<uint64_t>, std::shared_ptr<const Compiled>, KeyHash> map_;
   Key last_key_;

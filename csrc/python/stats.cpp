@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "python/bindings.h"
+#include "runtime/device.h"
 #include "runtime/program.h"
 
 namespace py = pybind11;
@@ -41,6 +42,8 @@ void bind_stats(py::module_& m) {
   m.def("reset_compile_stats", [] { ProgramCache::global().reset_stats(); });
   m.def("keep_program_texts", [](bool on) { ProgramCache::global().keep_texts(on); });
   m.def("program_texts", [] { return ProgramCache::global().texts(); });
+  m.def("max_programs", [] { return runtime::Device::config().max_programs; });
+  m.def("set_max_programs", [](size_t n) { runtime::Device::config().max_programs = n; });
   m.def("clear_programs", [] { ProgramCache::global().clear(); });
 }
 

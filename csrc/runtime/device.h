@@ -24,6 +24,9 @@ struct Config {
   int num_devices = 1;            // virtual devices, XLA:CPU only
   std::string cache_dir;          // executables on disk; empty: none
   int64_t cache_max_bytes = int64_t{4} << 30;
+  // Programs kept in memory. An XLA:CPU program takes about half a MiB and three memory mappings, of which Linux allows a
+  // process 65,530; past the bound all are forgotten, and those still wanted come back from disk in a millisecond.
+  size_t max_programs = 6000;
   bool blocking = false;          // debug: every launch waits, failures name their operator
   std::string torch_version;      // told to libtpu
 };

@@ -46,7 +46,7 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
   }
   static const Type* flag = intern({DType::pred, {}});
   for (size_t i = 0; i < program.checks.size(); ++i) {
-    device.add_check(Array(new DeviceArray(device, flag, pjrt::Buffer(api, outputs[program.outputs.size() + i]))), &program.checks[i]);
+    device.add_check(Array(new DeviceArray(device, flag, pjrt::Buffer(api, outputs[program.outputs.size() + i]))), program.checks[i]);
   }
   if (Device::config().blocking) {
     for (Array& a : results) {

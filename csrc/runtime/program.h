@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct Program {
   std::vector<int> inputs;                 // operand numbers that the executable takes
   std::vector<const Type*> outputs;        // results, checks not included
   std::vector<int> aliases;                // per result: the operand it may overwrite, or -1
-  std::vector<std::string> checks;
+  std::vector<const std::string*> checks;  // messages, at addresses that outlive the program
   pjrt::MemoryStats memory() const { return executable.memory_stats(); }
 };
 
@@ -48,9 +49,13 @@ class ProgramCache {
   void keep_texts(bool on);
   std::vector<std::pair<std::string, std::string>> texts() const;   // (name, StableHLO)
   void clear();                                                     // forgets the programs in memory
+  // Called when the cache forgets its programs because it holds too many (Config::max_programs): whoever keeps references
+  // must drop them, or the memory stays taken. Set once.
+  void on_forget(std::function<void()> f);
 
  private:
   ProgramCache();
+  void forget_if_many();
   struct Impl;
   Impl* impl_;                                                      // leaked: programs outlive statics
   std::atomic<int64_t> memory_hits_{0};

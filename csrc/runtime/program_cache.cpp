@@ -2,6 +2,7 @@
 #include <chrono>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/device.h"
 #include "runtime/disk_cache.h"
@@ -14,6 +15,14 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
+// A string at an address that outlives its program: a check may be read after the program is forgotten.
+const std::string* kept(std::string message) {
+  static std::mutex mutex;
+  static auto* messages = new std::unordered_set<std::string>();
+  std::lock_guard lock(mutex);
+  return &*messages->insert(std::move(message)).first;
+}
+
 }  // namespace
 
 struct ProgramCache::Impl {
@@ -23,6 +32,7 @@ struct ProgramCache::Impl {
   CompileStats stats;
   bool keep_texts = false;
   std::vector<std::pair<std::string, std::string>> texts;
+  std::function<void()> forget;
 };
 
 ProgramCache::ProgramCache() : impl_(new Impl) {}
@@ -53,7 +63,7 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   for (size_t i = 0; i < num_results; ++i) program->outputs.push_back(intern(module.outputs[i]));
   program->aliases = std::move(module.aliases);
   program->aliases.resize(num_results);
-  program->checks = std::move(module.checks);
+  for (std::string& message : module.checks) program->checks.push_back(kept(std::move(message)));
 
   const auto start = std::chrono::steady_clock::now();
   CompileRecord record{name, 0, CompileRecord::Source::compiled};
@@ -84,6 +94,7 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   }
   record.seconds = seconds_since(start);
 
+  forget_if_many();
   std::lock_guard lock(impl_->mutex);
   const bool compiled = record.source == CompileRecord::Source::compiled;
   (compiled ? impl_->stats.compiles : impl_->stats.disk_hits)++;
@@ -122,6 +133,22 @@ void ProgramCache::keep_texts(bool on) {
 std::vector<std::pair<std::string, std::string>> ProgramCache::texts() const {
   std::lock_guard lock(impl_->mutex);
   return impl_->texts;
+}
+
+void ProgramCache::forget_if_many() {
+  std::function<void()> forget;
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->programs.size() < Device::config().max_programs) return;
+    impl_->programs.clear();
+    forget = impl_->forget;
+  }
+  if (forget) forget();
+}
+
+void ProgramCache::on_forget(std::function<void()> f) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->forget = std::move(f);
 }
 
 void ProgramCache::clear() {

@@ -103,10 +103,16 @@ class GraphImporter:
                 f"{fake.untyped_storage().nbytes() // fake.element_size()} elements) is not implemented for tpu: "
                 "take the view inside the graph, or clone it before"
             )
+        dtype = node.args[0].meta["val"].dtype
+        if dtype.itemsize != fake.dtype.itemsize:
+            raise NotImplementedError(f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph is not implemented for tpu")
         order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
-        if order == list(range(fake.dim())):
-            return self.values[root]
-        return self.graph.result(self.graph.call("aten::permute", [self.values[root], order]), 0)
+        value = self.values[root]
+        if order != list(range(fake.dim())):
+            value = self.graph.result(self.graph.call("aten::permute", [value, order]), 0)
+        if dtype != fake.dtype:
+            value = self.graph.result(self.graph.call("aten::view.dtype", [value, dtype]), 0)
+        return value
 
     def _offset_in_storage(self, node: torch.fx.Node) -> int:
         offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
