@@ -286,8 +286,9 @@ std::pair<Value, Value> native_dropout(Context& ctx, Value input, Value p, std::
   return {convert(convert(input, c) * convert(mask, c) * scale, input.dtype()), mask};
 }
 Value native_dropout_backward(Value grad_output, Value mask, Value scale) {
-  const DType c = hlo::accumulate_type(grad_output.dtype());
-  return convert(convert(grad_output, c) * convert(mask, c) * convert(scale, c), grad_output.dtype());
+  // A gradient of integers counts as float32, as PyTorch's product with the scale does.
+  const DType t = to_floating(grad_output.dtype(), DType::f32), c = hlo::accumulate_type(t);
+  return convert(convert(grad_output, c) * convert(mask, c) * convert(scale, c), t);
 }
 
 // (out, noise): training scales each x <= 0 by its own noise, uniform in [lower, upper), and noise is 1 elsewhere; otherwise all

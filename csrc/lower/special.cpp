@@ -28,7 +28,7 @@ Value psi(Value x) {
 }
 
 // sum over k >= 0 of (q + k)^-x. chlo's is for q > 0: below, the terms up to there are added one by one (as on CPU; a q
-// beyond -1e5 is left undefined). A pole at q = 0, -1, ..; other q < 0 need a whole x.
+// beyond -1e5 is left undefined). A pole at q = 0, -1, ..; other q < 0 need a whole x. NaN below x = 1.
 Value hurwitz_zeta(Value x, Value q) {
   std::tie(x, q) = broadcast(x, q);
   const Value whole_x = x == floor(x), negative = q <= 0;
@@ -41,7 +41,7 @@ Value hurwitz_zeta(Value x, Value q) {
       });
   const Value tail = hlo::zeta(x, select(walks, shifted[0], q)) + shifted[1];
   const Value pole = negative & (q == floor(q)) & (x > 1);
-  const Value undefined = negative & (q != floor(q)) & ~walks;
+  const Value undefined = (x < 1) | (negative & (q != floor(q)) & ~walks);
   return select(pole, full_like(q, INFINITY), select(undefined, nan_like(q), tail));
 }
 
