@@ -20,10 +20,10 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 RESULTS := build/results
 PYTEST  := $(PY) -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: demo tools test test-wheel test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
+.PHONY: demo tools operators-page test test-wheel test-cpp test-python test-python-lammps test-tpu-compile bench wheel lint format clean build build-tests gtest help
 
 help:
-	@echo "make demo | test | test-cpp | test-python | test-python-lammps | test-tpu-compile | bench | wheel | test-wheel | lint | format | clean"
+	@echo "make demo | test | test-cpp | test-python | test-python-lammps | test-tpu-compile | operators-page | bench | wheel | test-wheel | lint | format | clean"
 
 # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -115,6 +115,12 @@ test-cpp: build/cpp-venv/stamp gtest
 # Every program that the tests and examples make, compiled by libtpu for v5e, v6e and v7x. CI runs a sample of them as part of `make test`.
 test-tpu-compile: build-tests
 	TORCH_TPU_COMPILE_ALL=1 $(PYTEST) -m tpu_compile
+
+# docs/operators.json and .md: PyTorch's databases of operators, modules and optimizers on both plugins. CI holds the code to the page.
+# ARGS=--failing runs only what does not pass yet, ARGS=--resume what was never run.
+operators-page: build-tests
+	$(PY) -m torch_tpu.testing.operators --platform xla-cpu-pjrt --workers $(JOBS) $(ARGS)
+	$(PY) -m torch_tpu.testing.operators --platform lammps-jax-pjrt-cpu --workers $(JOBS) $(ARGS)
 
 # --- form --------------------------------------------------------------------------------------------------------
 
