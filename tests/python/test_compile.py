@@ -88,6 +88,13 @@ def test_outputs_of_one_storage_alias_each_other():
     assert row.cpu().eq(7).all() and t.cpu().eq(7).all()
 
 
+def test_an_output_given_twice_is_one_tensor():
+    a = torch.ones(3, device="tpu", requires_grad=True)
+    b, c = compiled(lambda x: ((y := x * 2), y.contiguous()))(a)
+    b.detach().add_(1)
+    assert c.detach().cpu().tolist() == [3, 3, 3]
+
+
 def test_a_cache_written_in_place_keeps_its_buffer():
     cache = torch.zeros(4, 8, device="tpu")
 

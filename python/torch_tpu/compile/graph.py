@@ -74,6 +74,7 @@ class GraphProgram:
         self.sources: list[tuple[str, Any]] = []
         # Where autograd is at work AOTAutograd makes aliased outputs views itself.
         aliased = _aliased_outputs(output_nodes) if is_inference else {}
+        seen: dict[torch.fx.Node, tuple[str, Any]] = {}
         roots: dict[torch.fx.Node, int] = {}  # results that outputs are views of
         for node, value in zip(output_nodes, outputs):
             if not isinstance(node, torch.fx.Node):
@@ -91,15 +92,18 @@ class GraphProgram:
                     importer.graph.output(importer.values[root])
                 fake = node.meta["val"]
                 self.sources.append(("view", (roots[root], fake.dtype, fake.size(), fake.stride(), fake.storage_offset())))
+            elif node in seen:  # `t.contiguous()` that is t: one tensor, given twice
+                self.sources.append(seen[node])
             else:
-                self.sources.append(("cpu" if node.meta["val"].device.type == "cpu" else "result", position))
+                seen[node] = ("cpu" if node.meta["val"].device.type == "cpu" else "result", position)
+                self.sources.append(seen[node])
                 position += 1
                 metas.append(_meta_twin(node.meta["val"]))
                 importer.graph.output(value)
         self.written = sorted(written)
         for i in self.written:
             importer.graph.output(written[i])
-        self.is_plain = all(kind == "result" for kind, _ in self.sources)
+        self.is_plain = all(source == ("result", i) for i, source in enumerate(self.sources))
         self.lowerings: list[str] = importer.graph.lowerings()
         # The program lives on the device: CPU inputs move there (0-dim ones that are only read are operands as they are), and
         # those it writes, an optimizer's step counts say, come back.

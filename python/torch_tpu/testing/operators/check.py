@@ -345,6 +345,9 @@ def _trained(info: Any, device: str, options: dict) -> Iterator[torch.Tensor]:
         options = {k: v for k, v in options.items() if k not in ("fused", "foreach")}
     if device == "tpu":
         options = {k: v.to("tpu") if isinstance(v, torch.Tensor) and options.get("fused") else v for k, v in options.items()}
+    if info.optim_cls is torch.optim.LBFGS:
+        # Its twenty inner iterations divide by differences that vanish as it converges, and rounding grows without bound.
+        options.setdefault("max_iter", 3)
     optimizer = info.optim_cls(parameters, **options)
     for _ in range(STEPS):
         gradients = [draw(*p.shape).to(device) for p in parameters]
