@@ -103,7 +103,9 @@ def test_a_cache_written_in_place_keeps_its_buffer():
         return c.sum()
 
     f = compiled(write)
-    records = new_graphs(lambda: f(cache, torch.tensor([1], device="tpu"), torch.ones(1, 8, device="tpu")))
+    records = new_graphs(
+        lambda: f(cache, torch.tensor([1], device="tpu"), torch.ones(1, 8, device="tpu"))
+    )
     assert records[0].written == [0]
     assert records[0].compiled.alias_bytes() == 4 * 8 * 4
     with count_compiles() as compiles:
@@ -120,7 +122,10 @@ def test_training_step_matches_cpu():
     twin.to("tpu")
     x, y = torch.randn(16, 6), torch.randn(16, 2)
     step = compiled(lambda m, a, b: F.mse_loss(m(a), b))
-    for net, a, b, run in ((model, x, y, lambda m, a, b: F.mse_loss(m(a), b)), (twin, x.to("tpu"), y.to("tpu"), step)):
+    for net, a, b, run in (
+        (model, x, y, lambda m, a, b: F.mse_loss(m(a), b)),
+        (twin, x.to("tpu"), y.to("tpu"), step),
+    ):
         optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
         for _ in range(5):
             optimizer.zero_grad()
@@ -138,13 +143,18 @@ def test_compiled_adamw_step_matches_cpu(fused):
         ps = [nn.Parameter(w.clone().to(device)) for w in weights]
         for p in ps:
             p.grad = torch.full_like(p, 0.5)
-        optimizer = torch.optim.AdamW(ps, lr=1e-2, fused=fused or None, foreach=None if fused else True)
+        optimizer = torch.optim.AdamW(
+            ps, lr=1e-2, fused=fused or None, foreach=None if fused else True
+        )
         step = wrap(optimizer.step)
         for _ in range(3):
             step()
         return [p.detach().cpu() for p in ps]
 
-    for g, w in zip(run("tpu", lambda s: torch.compile(s, backend="tpu", dynamic=False)), run("cpu", lambda s: s)):
+    for g, w in zip(
+        run("tpu", lambda s: torch.compile(s, backend="tpu", dynamic=False)),
+        run("cpu", lambda s: s),
+    ):
         torch.testing.assert_close(g, w, rtol=1e-5, atol=1e-6)
 
 
@@ -202,7 +212,15 @@ def test_second_process_compiles_nothing(tmp_path):
 
     env = {**os.environ, "TORCH_TPU_CACHE_DIR": str(tmp_path)}
     counts = [
-        int(subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, check=True).stdout)
+        int(
+            subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(program)],
+                env=env,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
         for _ in range(2)
     ]
     assert counts[0] > 0 and counts[1] == 0

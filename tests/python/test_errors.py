@@ -10,64 +10,90 @@ import torch.nn.functional as F
 from torch_tpu.testing import assert_same_error
 
 REFUSED = {
-    "add": lambda d: torch.ones(3,device=d)+torch.ones(4,device=d),
-    "mm": lambda d: torch.ones(3,4,device=d)@torch.ones(3,4,device=d),
-    "addmm": lambda d: torch.addmm(torch.ones(5,5,device=d),torch.ones(3,4,device=d),torch.ones(4,5,device=d)),
-    "addmm dtype": lambda d: torch.addmm(torch.ones(3,5,device=d),torch.ones(3,4,device=d),torch.ones(4,5,device=d,dtype=torch.float64)),
-    "softmax dim": lambda d: torch.softmax(torch.ones(3,4,device=d),5),
-    "softmax int": lambda d: torch.softmax(torch.ones(3,4,device=d,dtype=torch.int64),0),
-    "cat": lambda d: torch.cat([torch.ones(3,4,device=d),torch.ones(3,5,device=d)]),
-    "sum dim": lambda d: torch.ones(3,4,device=d).sum(3),
-    "mean int": lambda d: torch.ones(3,4,device=d,dtype=torch.int64).mean(),
-    "max empty": lambda d: torch.ones(0,device=d).max(),
-    "amax empty": lambda d: torch.ones(0,3,device=d).amax(0),
-    "view": lambda d: torch.ones(3,4,device=d).view(5),
-    "index": lambda d: torch.ones(3,4,device=d)[5],
-    "inplace bcast": lambda d: torch.ones(3,device=d).add_(torch.ones(2,3,device=d)),
-    "int add_ float": lambda d: torch.ones(3,device=d,dtype=torch.int64).add_(1.5),
-    "expand add_": lambda d: torch.ones(1,device=d).expand(3).add_(1),
-    "out dtype": lambda d: torch.add(torch.ones(3,device=d),1,out=torch.ones(3,device=d,dtype=torch.int64)),
-    "conv": lambda d: F.conv2d(torch.ones(1,3,5,5,device=d),torch.ones(2,4,3,3,device=d)),
-    "linear": lambda d: F.linear(torch.ones(1,3,device=d),torch.ones(2,4,device=d)),
-    "ce": lambda d: F.cross_entropy(torch.ones(2,3,device=d),torch.tensor([0,1,2],device=d)),
-    "bool sub": lambda d: torch.ones(3,device=d,dtype=torch.bool)-torch.ones(3,device=d,dtype=torch.bool),
-    "topk": lambda d: torch.ones(3,device=d).topk(5),
-    "scatter dtype": lambda d: torch.zeros(3,device=d).scatter_(0,torch.tensor([0],device=d),torch.ones(1,device=d,dtype=torch.float64)),
-    "matmul": lambda d: torch.ones(3,4,device=d).matmul(torch.ones(5,device=d)),
-    "bmm": lambda d: torch.bmm(torch.ones(3,4,5,device=d),torch.ones(3,4,5,device=d)),
-    "layernorm": lambda d: F.layer_norm(torch.ones(3,4,device=d),(5,)),
-    "item": lambda d: torch.ones(3,device=d).item(),
-    "bool": lambda d: bool(torch.ones(3,device=d)),
-    "reshape": lambda d: torch.ones(3,4,device=d).reshape(7,-1),
-    "where": lambda d: torch.where(torch.ones(3,device=d,dtype=torch.bool),torch.ones(4,device=d),0.),
-    "lerp": lambda d: torch.lerp(torch.ones(3,device=d),torch.ones(3,device=d,dtype=torch.float64),0.5),
-    "cumsum": lambda d: torch.ones(3,device=d).cumsum(2),
-    "clamp none": lambda d: torch.ones(3,device=d).clamp(),
-    "neg arange": lambda d: torch.arange(5,1,1,device=d),
-    "pool": lambda d: F.max_pool2d(torch.ones(1,1,2,2,device=d),5),
-    "bn": lambda d: F.batch_norm(torch.ones(1,3,device=d),None,None,training=True),
-    "dropout": lambda d: F.dropout(torch.ones(3,device=d),1.5),
-    "uniform": lambda d: torch.ones(3,device=d).uniform_(2,1),
-    "tril": lambda d: torch.ones(3,device=d).tril(),
-    "flip": lambda d: torch.ones(3,device=d).flip(0,0),
-    "index_add": lambda d: torch.ones(3,device=d).index_add_(0,torch.tensor([0,1],device=d),torch.ones(3,device=d)),
-    "repeat": lambda d: torch.ones(3,4,device=d).repeat(2),
-    "std": lambda d: torch.ones(3,device=d,dtype=torch.int64).std(),
-    "mse": lambda d: F.mse_loss(torch.ones(3,device=d),torch.ones(4,device=d)),
-    "div int_": lambda d: torch.ones(3,device=d,dtype=torch.int64).div_(2),
-    "uint8 fill": lambda d: torch.zeros(3,device=d,dtype=torch.uint8).fill_(300),
+    "add": lambda d: torch.ones(3, device=d) + torch.ones(4, device=d),
+    "mm": lambda d: torch.ones(3, 4, device=d) @ torch.ones(3, 4, device=d),
+    "addmm": lambda d: torch.addmm(
+        torch.ones(5, 5, device=d), torch.ones(3, 4, device=d), torch.ones(4, 5, device=d)
+    ),
+    "addmm dtype": lambda d: torch.addmm(
+        torch.ones(3, 5, device=d),
+        torch.ones(3, 4, device=d),
+        torch.ones(4, 5, device=d, dtype=torch.float64),
+    ),
+    "softmax dim": lambda d: torch.softmax(torch.ones(3, 4, device=d), 5),
+    "softmax int": lambda d: torch.softmax(torch.ones(3, 4, device=d, dtype=torch.int64), 0),
+    "cat": lambda d: torch.cat([torch.ones(3, 4, device=d), torch.ones(3, 5, device=d)]),
+    "sum dim": lambda d: torch.ones(3, 4, device=d).sum(3),
+    "mean int": lambda d: torch.ones(3, 4, device=d, dtype=torch.int64).mean(),
+    "max empty": lambda d: torch.ones(0, device=d).max(),
+    "amax empty": lambda d: torch.ones(0, 3, device=d).amax(0),
+    "view": lambda d: torch.ones(3, 4, device=d).view(5),
+    "index": lambda d: torch.ones(3, 4, device=d)[5],
+    "inplace bcast": lambda d: torch.ones(3, device=d).add_(torch.ones(2, 3, device=d)),
+    "int add_ float": lambda d: torch.ones(3, device=d, dtype=torch.int64).add_(1.5),
+    "expand add_": lambda d: torch.ones(1, device=d).expand(3).add_(1),
+    "out dtype": lambda d: torch.add(
+        torch.ones(3, device=d), 1, out=torch.ones(3, device=d, dtype=torch.int64)
+    ),
+    "conv": lambda d: F.conv2d(torch.ones(1, 3, 5, 5, device=d), torch.ones(2, 4, 3, 3, device=d)),
+    "linear": lambda d: F.linear(torch.ones(1, 3, device=d), torch.ones(2, 4, device=d)),
+    "ce": lambda d: F.cross_entropy(torch.ones(2, 3, device=d), torch.tensor([0, 1, 2], device=d)),
+    "bool sub": lambda d: (
+        torch.ones(3, device=d, dtype=torch.bool) - torch.ones(3, device=d, dtype=torch.bool)
+    ),
+    "topk": lambda d: torch.ones(3, device=d).topk(5),
+    "scatter dtype": lambda d: torch.zeros(3, device=d).scatter_(
+        0, torch.tensor([0], device=d), torch.ones(1, device=d, dtype=torch.float64)
+    ),
+    "matmul": lambda d: torch.ones(3, 4, device=d).matmul(torch.ones(5, device=d)),
+    "bmm": lambda d: torch.bmm(torch.ones(3, 4, 5, device=d), torch.ones(3, 4, 5, device=d)),
+    "layernorm": lambda d: F.layer_norm(torch.ones(3, 4, device=d), (5,)),
+    "item": lambda d: torch.ones(3, device=d).item(),
+    "bool": lambda d: bool(torch.ones(3, device=d)),
+    "reshape": lambda d: torch.ones(3, 4, device=d).reshape(7, -1),
+    "where": lambda d: torch.where(
+        torch.ones(3, device=d, dtype=torch.bool), torch.ones(4, device=d), 0.0
+    ),
+    "lerp": lambda d: torch.lerp(
+        torch.ones(3, device=d), torch.ones(3, device=d, dtype=torch.float64), 0.5
+    ),
+    "cumsum": lambda d: torch.ones(3, device=d).cumsum(2),
+    "clamp none": lambda d: torch.ones(3, device=d).clamp(),
+    "neg arange": lambda d: torch.arange(5, 1, 1, device=d),
+    "pool": lambda d: F.max_pool2d(torch.ones(1, 1, 2, 2, device=d), 5),
+    "bn": lambda d: F.batch_norm(torch.ones(1, 3, device=d), None, None, training=True),
+    "dropout": lambda d: F.dropout(torch.ones(3, device=d), 1.5),
+    "uniform": lambda d: torch.ones(3, device=d).uniform_(2, 1),
+    "tril": lambda d: torch.ones(3, device=d).tril(),
+    "flip": lambda d: torch.ones(3, device=d).flip(0, 0),
+    "index_add": lambda d: torch.ones(3, device=d).index_add_(
+        0, torch.tensor([0, 1], device=d), torch.ones(3, device=d)
+    ),
+    "repeat": lambda d: torch.ones(3, 4, device=d).repeat(2),
+    "std": lambda d: torch.ones(3, device=d, dtype=torch.int64).std(),
+    "mse": lambda d: F.mse_loss(torch.ones(3, device=d), torch.ones(4, device=d)),
+    "div int_": lambda d: torch.ones(3, device=d, dtype=torch.int64).div_(2),
+    "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
 # What only the values show: found out on the device and raised when the host next waits, so without the value itself.
 OUT_OF_RANGE = {
     "gather": lambda d: torch.gather(torch.ones(3, 4, device=d), 1, torch.tensor([[7]], device=d)),
     "index": lambda d: torch.ones(3, 4, device=d)[torch.tensor([9], device=d)],
-    "index_select": lambda d: torch.index_select(torch.ones(3, 4, device=d), 0, torch.tensor([7], device=d)),
+    "index_select": lambda d: torch.index_select(
+        torch.ones(3, 4, device=d), 0, torch.tensor([7], device=d)
+    ),
     "embedding": lambda d: F.embedding(torch.tensor([9], device=d), torch.ones(3, 4, device=d)),
-    "embedding negative": lambda d: F.embedding(torch.tensor([-1], device=d), torch.ones(3, 4, device=d)),
-    "cross_entropy": lambda d: F.cross_entropy(torch.ones(2, 3, device=d), torch.tensor([0, 7], device=d)),
+    "embedding negative": lambda d: F.embedding(
+        torch.tensor([-1], device=d), torch.ones(3, 4, device=d)
+    ),
+    "cross_entropy": lambda d: F.cross_entropy(
+        torch.ones(2, 3, device=d), torch.tensor([0, 7], device=d)
+    ),
     "scatter": lambda d: torch.zeros(3, device=d).scatter(0, torch.tensor([5], device=d), 1.0),
-    "index_put": lambda d: torch.zeros(3, device=d).index_put((torch.tensor([5], device=d),), torch.tensor(1.0, device=d)),
+    "index_put": lambda d: torch.zeros(3, device=d).index_put(
+        (torch.tensor([5], device=d),), torch.tensor(1.0, device=d)
+    ),
 }
 
 

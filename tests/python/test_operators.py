@@ -32,7 +32,11 @@ def in_sample(entry: str, check: str) -> bool:
 
 def chosen(entry: str) -> list[str]:
     passing = [c for c in checks_of(entry) if status(COLUMN, entry, c)[0] == "pass"]
-    return [c for i, c in enumerate(passing) if (i == 0 and c == checks_of(entry)[0]) or in_sample(entry, c)]
+    return [
+        c
+        for i, c in enumerate(passing)
+        if (i == 0 and c == checks_of(entry)[0]) or in_sample(entry, c)
+    ]
 
 
 @pytest.mark.parametrize("entry", [e for e in entries() if chosen(e)])

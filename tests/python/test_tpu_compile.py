@@ -50,16 +50,25 @@ def train(model: nn.Module, *inputs: torch.Tensor) -> None:
 class Cnn(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.norm, self.out = nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.Linear(128, 10)
+        self.conv, self.norm, self.out = (
+            nn.Conv2d(1, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.Linear(128, 10),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.out(F.max_pool2d(F.relu(self.norm(self.conv(x))), 2).flatten(1))
 
 
 MODELS = {
-    "mlp": lambda: train(nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 4)), torch.randn(8, 16)),
+    "mlp": lambda: train(
+        nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 4)),
+        torch.randn(8, 16),
+    ),
     "cnn": lambda: train(Cnn(), torch.randn(4, 1, 8, 8)),
-    "transformer": lambda: train(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.randn(2, 7, 32)),
+    "transformer": lambda: train(
+        nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.randn(2, 7, 32)
+    ),
     "lstm": lambda: train(nn.LSTM(8, 16, batch_first=True), torch.randn(2, 5, 8)),
 }
 
@@ -68,7 +77,9 @@ def record_operators() -> dict[str, str]:
     """One sample of each operator of PyTorch's database, forward; its missing operators are the operator tests' matter."""
     with plan.recording() as programs:
         for k, op in enumerate(op_db):
-            dtype = next((d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes), None)
+            dtype = next(
+                (d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes), None
+            )
             if dtype is None or not (ALL or k % 10 == TENTH):
                 continue
             try:
@@ -84,8 +95,12 @@ def compile_all(name: str, programs: dict[str, str], target: str) -> None:
     records = plan.compile_programs([(n, text) for text, n in programs.items()], target)
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / f"{name}-{target}.json").write_text(json.dumps(records, indent=1))
-    failed = {r["name"]: r["error"][:400] for r in records if not r["ok"] and r["name"] not in REFUSED}
-    assert not failed, f"{len(failed)} of {len(records)} programs do not compile for {target}: {json.dumps(failed, indent=1)}"
+    failed = {
+        r["name"]: r["error"][:400] for r in records if not r["ok"] and r["name"] not in REFUSED
+    }
+    assert not failed, (
+        f"{len(failed)} of {len(records)} programs do not compile for {target}: {json.dumps(failed, indent=1)}"
+    )
     assert all(r["memory"]["code"] > 0 for r in records if r["ok"])
 
 
@@ -119,5 +134,7 @@ def test_compiled_training_step_compiles(target):
     compiled = torch.compile(model, backend="tpu", fullgraph=True, dynamic=False)
     with plan.recording() as programs:
         compiled(torch.randn(8, 16, device="tpu")).square().mean().backward()
-    assert any("forward" in n for n in programs.values()) and any("backward" in n for n in programs.values())
+    assert any("forward" in n for n in programs.values()) and any(
+        "backward" in n for n in programs.values()
+    )
     compile_all("compiled-mlp", programs, target)

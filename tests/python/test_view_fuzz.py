@@ -8,7 +8,18 @@ import pytest
 from torch_tpu.testing import view_fuzz
 
 # What the fuzzer has found, shrunk; each stays a test.
-FOUND: list[list[str]] = []
+FOUND: list[list[str]] = [
+    [  # CPU refuses a source that is the destination, shifted
+        "t0 = (torch.arange(16, dtype=torch.float32) % 7 - 2).reshape((4, 4)).to(device)",
+        "t1 = t0.transpose(0, 1)",
+        "t0.copy_(t1)",
+    ],
+    [  # as_strided counts in the storage, not in the view it is given
+        "t0 = (torch.arange(24, dtype=torch.float32) % 7 - 2).reshape((3, 8)).to(device)",
+        "t2 = torch.as_strided(t0, (3,), (3,), 9)",
+        "t3 = torch.as_strided(t2, (3,), (0,), 12)",
+    ],
+]
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -24,6 +35,14 @@ def test_found_program_agrees_with_cpu(lines):
 
 
 def test_a_wrong_result_is_noticed_and_shrunk():
-    lines = ["t0 = torch.zeros(3).to(device)", "t1 = t0[1:]", "t1.add_(1 if device == 'cpu' else 2)", "t2 = t0.clone()"]
+    lines = [
+        "t0 = torch.zeros(3).to(device)",
+        "t1 = t0[1:]",
+        "t1.add_(1 if device == 'cpu' else 2)",
+        "t2 = t0.clone()",
+    ]
     assert view_fuzz.check(lines) is not None
-    assert view_fuzz.shrink(lines) == [lines[0], lines[1], lines[2]] or len(view_fuzz.shrink(lines)) < 4
+    assert (
+        view_fuzz.shrink(lines) == [lines[0], lines[1], lines[2]]
+        or len(view_fuzz.shrink(lines)) < 4
+    )

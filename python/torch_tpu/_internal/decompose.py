@@ -57,7 +57,7 @@ def decompose(name: str, args: list[Any]) -> Any:
     table = decomposition_table()
     flat, spec = pytree.tree_flatten(args)
     is_tensor = [isinstance(a, torch.Tensor) for a in flat]
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    with FakeTensorMode(allow_non_fake_inputs=True):
         fakes = [
             torch.empty_strided(a.size(), a.stride(), dtype=a.dtype, device=a.device) if t else a
             for a, t in zip(flat, is_tensor)
@@ -67,23 +67,31 @@ def decompose(name: str, args: list[Any]) -> Any:
 
     def call(*tensors: torch.Tensor) -> Any:
         given = iter(tensors)
-        values = pytree.tree_unflatten([next(given) if t else a for a, t in zip(flat, is_tensor)], spec)
+        values = pytree.tree_unflatten(
+            [next(given) if t else a for a, t in zip(flat, is_tensor)], spec
+        )
         positional = [v for v, k in zip(values, keyword_only) if not k]
         keywords = {n: v for n, v, k in zip(names, values, keyword_only) if k}
         f = table.get(op, op)
         return f(*positional, **keywords)
 
-    del mode
     try:
-        traced = make_fx(call, decomposition_table=table, tracing_mode="fake", _allow_non_fake_inputs=True)(
-            *[f for f, t in zip(fakes, is_tensor) if t]
-        )
+        traced = make_fx(
+            call, decomposition_table=table, tracing_mode="fake", _allow_non_fake_inputs=True
+        )(*[f for f, t in zip(fakes, is_tensor) if t])
         importer = GraphImporter()
         outputs = importer.run(traced.graph)
-    except (Missing, DynamicOutputShapeException, DataDependentOutputException, UnsupportedOperatorException):
+    except (
+        Missing,
+        DynamicOutputShapeException,
+        DataDependentOutputException,
+        UnsupportedOperatorException,
+    ):
         return None
     except AssertionError as e:
-        if "no_dispatch" in str(e):  # PyTorch has no fake implementation and would run the real operator, which is this one
+        if "no_dispatch" in str(
+            e
+        ):  # PyTorch has no fake implementation and would run the real operator, which is this one
             return None
         raise
     for v in outputs:

@@ -40,9 +40,13 @@ def bind_arguments(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any
 
 def storage_root(node: torch.fx.Node) -> torch.fx.Node:
     """The node that made the storage in which `node`'s fake value lives: back through the views."""
-    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.args:
+    while (
+        node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.args
+    ):
         source = node.args[0]
-        if not isinstance(source, torch.fx.Node) or not isinstance(source.meta.get("val"), torch.Tensor):
+        if not isinstance(source, torch.fx.Node) or not isinstance(
+            source.meta.get("val"), torch.Tensor
+        ):
             break
         if source.meta["val"].untyped_storage()._cdata != node.meta["val"].untyped_storage()._cdata:
             break
@@ -97,7 +101,10 @@ class GraphImporter:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements in memory order."""
         root = storage_root(node.args[0])
         fake = root.meta["val"]
-        if root.op == "placeholder" and fake.untyped_storage().nbytes() != fake.numel() * fake.element_size():
+        if (
+            root.op == "placeholder"
+            and fake.untyped_storage().nbytes() != fake.numel() * fake.element_size()
+        ):
             raise NotImplementedError(
                 f"as_strided of a compiled graph's input that is a view of a larger storage ({fake.numel()} of "
                 f"{fake.untyped_storage().nbytes() // fake.element_size()} elements) is not implemented for tpu: "
@@ -105,7 +112,9 @@ class GraphImporter:
             )
         dtype = node.args[0].meta["val"].dtype
         if dtype.itemsize != fake.dtype.itemsize:
-            raise NotImplementedError(f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph is not implemented for tpu")
+            raise NotImplementedError(
+                f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph is not implemented for tpu"
+            )
         order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
         value = self.values[root]
         if order != list(range(fake.dim())):
@@ -120,7 +129,9 @@ class GraphImporter:
             offset = node.args[0].meta["val"].storage_offset()
         return offset - storage_root(node.args[0]).meta["val"].storage_offset()
 
-    def run(self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None) -> list[Any]:
+    def run(
+        self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None
+    ) -> list[Any]:
         """Imports every node; returns the flattened outputs' values (None kept). `on_other` may take a node itself."""
         outputs: list[Any] = []
         for node in fx.nodes:

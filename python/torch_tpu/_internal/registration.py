@@ -69,7 +69,9 @@ def register() -> None:
 
 
 def _decompose(name: str, args: list[Any]) -> Any:
-    from torch_tpu._internal import decompose  # not at import: it brings make_fx and PyTorch's references
+    from torch_tpu._internal import (
+        decompose,  # not at import: it brings make_fx and PyTorch's references
+    )
 
     return decompose.decompose(name, args)
 

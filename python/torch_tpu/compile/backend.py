@@ -22,14 +22,18 @@ def graph_records() -> list[GraphProgram]:
 
 def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
     def compile_graph(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
-        program = GraphProgram(gm, f"graph{next(_counter)}.{kind}", is_inference=kind == "inference")
+        program = GraphProgram(
+            gm, f"graph{next(_counter)}.{kind}", is_inference=kind == "inference"
+        )
         _records.append(program)
         return program.callable
 
     return compile_graph
 
 
-def tpu_backend(gm: torch.fx.GraphModule, example_inputs: list[Any], **options: Any) -> Callable[..., Any]:
+def tpu_backend(
+    gm: torch.fx.GraphModule, example_inputs: list[Any], **options: Any
+) -> Callable[..., Any]:
     """Compiles a Dynamo graph: AOTAutograd, then one program each for forward and backward.
 
     Raises:

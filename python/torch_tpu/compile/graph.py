@@ -43,7 +43,11 @@ class GraphProgram:
                 return False
             if node.op == "get_attr":
                 return True  # became an input below
-            if node.op == "call_function" and node.target is aten.copy_.default and node.args[0] in placeholders:
+            if (
+                node.op == "call_function"
+                and node.target is aten.copy_.default
+                and node.args[0] in placeholders
+            ):
                 target, source = node.args[0], importer.value(node.args[1])
                 written[placeholders[target]] = source
                 importer.values[node] = importer.values[target] = source
@@ -58,7 +62,10 @@ class GraphProgram:
             if node.op == "get_attr":
                 importer.add_input(node)
                 self.constants.append(_attribute(gm, str(node.target)))
-        original_add, importer.add_input = importer.add_input, lambda node: None  # all inputs are there
+        original_add, importer.add_input = (
+            importer.add_input,
+            lambda node: None,
+        )  # all inputs are there
         try:
             outputs = importer.run(gm.graph, take)
         except Missing as e:
@@ -67,7 +74,9 @@ class GraphProgram:
             ) from None
         importer.add_input = original_add
 
-        output_nodes = torch.utils._pytree.tree_leaves(_output(gm).args[0], is_leaf=lambda x: x is None)
+        output_nodes = torch.utils._pytree.tree_leaves(
+            _output(gm).args[0], is_leaf=lambda x: x is None
+        )
         # An output that is an input, or no tensor, is not the program's.
         metas = []
         position = 0
@@ -91,11 +100,25 @@ class GraphProgram:
                     metas.append(_meta_twin(root.meta["val"]))
                     importer.graph.output(importer.values[root])
                 fake = node.meta["val"]
-                self.sources.append(("view", (roots[root], fake.dtype, fake.size(), fake.stride(), fake.storage_offset())))
+                self.sources.append(
+                    (
+                        "view",
+                        (
+                            roots[root],
+                            fake.dtype,
+                            fake.size(),
+                            fake.stride(),
+                            fake.storage_offset(),
+                        ),
+                    )
+                )
             elif node in seen:  # `t.contiguous()` that is t: one tensor, given twice
                 self.sources.append(seen[node])
             else:
-                seen[node] = ("cpu" if node.meta["val"].device.type == "cpu" else "result", position)
+                seen[node] = (
+                    "cpu" if node.meta["val"].device.type == "cpu" else "result",
+                    position,
+                )
                 self.sources.append(seen[node])
                 position += 1
                 metas.append(_meta_twin(node.meta["val"]))
@@ -108,7 +131,9 @@ class GraphProgram:
         # The program lives on the device: CPU inputs move there (0-dim ones that are only read are operands as they are), and
         # those it writes, an optimizer's step counts say, come back.
         on_cpu = [
-            i for i, n in enumerate(inputs) if isinstance(n.meta.get("val"), torch.Tensor) and n.meta["val"].device.type == "cpu"
+            i
+            for i, n in enumerate(inputs)
+            if isinstance(n.meta.get("val"), torch.Tensor) and n.meta["val"].device.type == "cpu"
         ]
         self.host_written = [i for i in on_cpu if i in written]
         self.host_inputs = [i for i in on_cpu if i in written or inputs[i].meta["val"].dim() > 0]
@@ -158,13 +183,19 @@ def _aliased_outputs(nodes: list[Any]) -> dict[torch.fx.Node, torch.fx.Node]:
     """Outputs that share a storage, and the node that made it: they must alias each other as they do in eager."""
     groups: dict[int, list[torch.fx.Node]] = {}
     for n in nodes:
-        if isinstance(n, torch.fx.Node) and n.op != "placeholder" and isinstance(n.meta["val"], torch.Tensor):
+        if (
+            isinstance(n, torch.fx.Node)
+            and n.op != "placeholder"
+            and isinstance(n.meta["val"], torch.Tensor)
+        ):
             groups.setdefault(n.meta["val"].untyped_storage()._cdata, []).append(n)
     out = {}
     for group in groups.values():
         root = storage_root(group[0])
         whole = root.op == "call_function" and root.meta["val"].storage_offset() == 0
-        one_width = all(n.meta["val"].element_size() == root.meta["val"].element_size() for n in group)
+        one_width = all(
+            n.meta["val"].element_size() == root.meta["val"].element_size() for n in group
+        )
         if len(group) > 1 and whole and one_width and root.meta["val"].device.type == "tpu":
             out.update({n: root for n in group})
     return out

@@ -72,7 +72,9 @@ def compile_here(programs: Sequence[tuple[str, str]], target: str) -> list[dict[
     return records
 
 
-def compile_programs(programs: Sequence[tuple[str, str]], target: str, timeout_s: float = 3600) -> list[dict[str, Any]]:
+def compile_programs(
+    programs: Sequence[tuple[str, str]], target: str, timeout_s: float = 3600
+) -> list[dict[str, Any]]:
     """The same in a child process, so that libtpu is not loaded into this one.
 
     Raises:
@@ -84,8 +86,19 @@ def compile_programs(programs: Sequence[tuple[str, str]], target: str, timeout_s
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "programs.json", Path(folder) / "report.json"
         source.write_text(json.dumps(list(programs)))
-        command = [sys.executable, "-m", "torch_tpu.plan", str(source), "--target", target, "--out", str(out)]
+        command = [
+            sys.executable,
+            "-m",
+            "torch_tpu.plan",
+            str(source),
+            "--target",
+            target,
+            "--out",
+            str(out),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
         if done.returncode != 0 or not out.exists():
-            raise RuntimeError(f"the compile for {target} ended with {done.returncode}: {done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"the compile for {target} ended with {done.returncode}: {done.stderr[-2000:]}"
+            )
         return json.loads(out.read_text())

@@ -27,7 +27,9 @@ def tensors(tree) -> list[torch.Tensor]:
     return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
 
 
-def assert_matches_cpu(f: Callable, *args, reference: torch.dtype | None = None, **tolerance) -> None:
+def assert_matches_cpu(
+    f: Callable, *args, reference: torch.dtype | None = None, **tolerance
+) -> None:
     """Asserts that `f` of the arguments on the device gives what it gives on the CPU, gradients too.
 
     Args:

@@ -20,7 +20,14 @@ import torch
 
 __all__ = ["Failure", "check", "generate", "main", "run", "shrink"]
 
-BASES = [((6, 4), torch.float32), ((2, 3, 4), torch.float32), ((8,), torch.int64), ((4, 6), torch.int32), ((3, 8), torch.bfloat16), ((4, 4), torch.float32)]
+BASES = [
+    ((6, 4), torch.float32),
+    ((2, 3, 4), torch.float32),
+    ((8,), torch.int64),
+    ((4, 6), torch.int32),
+    ((3, 8), torch.bfloat16),
+    ((4, 4), torch.float32),
+]
 
 
 class Failure(AssertionError):
@@ -30,7 +37,24 @@ class Failure(AssertionError):
 def _view(r: random.Random, t: torch.Tensor, name: str) -> str | None:
     """A line's right side: some view of t (given as its CPU twin, for shapes)."""
     d = t.dim()
-    kind = r.choice(["transpose", "narrow", "slice", "select", "unsqueeze", "expand", "reshape", "as_strided", "diagonal", "unfold", "dtype", "flatten", "permute", "flip_view"])
+    kind = r.choice(
+        [
+            "transpose",
+            "narrow",
+            "slice",
+            "select",
+            "unsqueeze",
+            "expand",
+            "reshape",
+            "as_strided",
+            "diagonal",
+            "unfold",
+            "dtype",
+            "flatten",
+            "permute",
+            "flip_view",
+        ]
+    )
     if kind == "transpose" and d >= 2:
         a, b = r.sample(range(d), 2)
         return f"{name}.transpose({a}, {b})"
@@ -64,7 +88,11 @@ def _view(r: random.Random, t: torch.Tensor, name: str) -> str | None:
     if kind == "as_strided" and t.numel():
         size = r.choice([(2, 2), (3,), (2, 3), (4,), (2, 1, 2)])
         stride = tuple(r.choice([0, 1, 1, 2, 3, 4]) for _ in size)
-        room = t.untyped_storage().nbytes() // t.element_size() - 1 - sum((a - 1) * b for a, b in zip(size, stride))
+        room = (
+            t.untyped_storage().nbytes() // t.element_size()
+            - 1
+            - sum((a - 1) * b for a, b in zip(size, stride))
+        )
         if room < 0:
             return None
         return f"torch.as_strided({name}, {size}, {stride}, {r.randint(0, room)})"
@@ -90,12 +118,36 @@ def _overlaps(t: torch.Tensor) -> bool:
 
 def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor]) -> str | None:
     """A line that changes t in place."""
-    if _overlaps(t) or t.dtype != pool[0].dtype:  # small integers written into floats are denormals, which XLA flushes
+    if (
+        _overlaps(t) or t.dtype != pool[0].dtype
+    ):  # small integers written into floats are denormals, which XLA flushes
         return None
-    kind = r.choice(["add", "mul", "copy", "fill", "zero", "index_put", "masked_fill", "mask_set", "clamp", "add_tensor", "copy_row", "index_add", "scatter_add", "setitem", "neg"])
+    kind = r.choice(
+        [
+            "add",
+            "mul",
+            "copy",
+            "fill",
+            "zero",
+            "index_put",
+            "masked_fill",
+            "mask_set",
+            "clamp",
+            "add_tensor",
+            "copy_row",
+            "index_add",
+            "scatter_add",
+            "setitem",
+            "neg",
+        ]
+    )
     d = t.dim()
     # A source that shares the storage but not the exact layout: CPU reads what it has already written, in its loop's order.
-    apart = [i for i, o in enumerate(pool) if o.untyped_storage().data_ptr() != t.untyped_storage().data_ptr() or str(i) == name[1:]]
+    apart = [
+        i
+        for i, o in enumerate(pool)
+        if o.untyped_storage().data_ptr() != t.untyped_storage().data_ptr() or str(i) == name[1:]
+    ]
     same = [i for i in apart if pool[i].shape == t.shape and pool[i].dtype == t.dtype]
     if kind == "add":
         return f"{name}.add_({r.choice([1, 2, -3])})"
@@ -114,7 +166,12 @@ def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor
     if kind == "add_tensor" and same:
         return f"{name}.add_(t{r.choice(same)})"
     if kind == "copy_row" and d >= 1:
-        rows = [i for i in apart if 1 <= pool[i].dim() <= d and tuple(pool[i].shape) == tuple(t.shape[d - pool[i].dim() :])]
+        rows = [
+            i
+            for i in apart
+            if 1 <= pool[i].dim() <= d
+            and tuple(pool[i].shape) == tuple(t.shape[d - pool[i].dim() :])
+        ]
         return f"{name}.copy_(t{r.choice(rows)})" if rows else None
     if kind == "index_put" and d >= 1 and t.numel():
         n = t.shape[0]
@@ -174,7 +231,11 @@ def generate(seed: int, grad: bool | None = None) -> list[str]:
         i = r.choice(names[-4:])
         t, name = pool[i], f"t{i}"
         make = r.choice([_view, _view, _view, _write, _write, _read])
-        line = make(r, t.detach(), name) if make is _view else make(r, t.detach(), name, [p.detach() for p in pool])
+        line = (
+            make(r, t.detach(), name)
+            if make is _view
+            else make(r, t.detach(), name, [p.detach() for p in pool])
+        )
         if line is None:
             continue
         if make is not _write:
@@ -214,8 +275,16 @@ def run(lines: list[str], device: str) -> tuple[dict[str, torch.Tensor], str | N
 
 def _compiled(lines: list[str], device: str, backend: str) -> dict[str, torch.Tensor]:
     """The program after its first line as one compiled function of t0."""
-    names = [line.split(" = ")[0] for line in lines if line[0] in "tg" and " = " in line and line.split(" = ")[0].isalnum()]
-    source = "def program(t0, device):\n" + "".join(f"    {line}\n" for line in lines[1:]) + f"    return {', '.join(names)},\n"
+    names = [
+        line.split(" = ")[0]
+        for line in lines
+        if line[0] in "tg" and " = " in line and line.split(" = ")[0].isalnum()
+    ]
+    source = (
+        "def program(t0, device):\n"
+        + "".join(f"    {line}\n" for line in lines[1:])
+        + f"    return {', '.join(names)},\n"
+    )
     env: dict[str, Any] = {"torch": torch, "device": device}
     exec(source, env)  # noqa: S102
     exec(lines[0], env)  # noqa: S102
@@ -224,9 +293,15 @@ def _compiled(lines: list[str], device: str, backend: str) -> dict[str, torch.Te
     return dict(zip(names, out))
 
 
-def _compiled_difference(lines: list[str], want: dict[str, torch.Tensor], device: str, backend: str) -> str | None:
+def _compiled_difference(
+    lines: list[str], want: dict[str, torch.Tensor], device: str, backend: str
+) -> str | None:
     try:
-        return _compare({k: v for k, v in want.items() if k != "t0"}, _compiled(lines, device, backend), offsets=False)
+        return _compare(
+            {k: v for k, v in want.items() if k != "t0"},
+            _compiled(lines, device, backend),
+            offsets=False,
+        )
     except NotImplementedError:
         return None  # said so, and wrong values are not at stake
     except Exception as e:  # noqa: BLE001 - any failure is the finding
@@ -239,10 +314,14 @@ def _plain(t: torch.Tensor) -> torch.Tensor:
     return torch.nan_to_num(t.detach().cpu().double())
 
 
-def _compare(want: dict[str, torch.Tensor], got: dict[str, torch.Tensor], offsets: bool = True) -> str | None:
+def _compare(
+    want: dict[str, torch.Tensor], got: dict[str, torch.Tensor], offsets: bool = True
+) -> str | None:
     for k, w in want.items():
         g = got[k]
-        if (w.shape, w.dtype, w.stride()) != (g.shape, g.dtype, g.stride()) or (offsets and w.storage_offset() != g.storage_offset()):
+        if (w.shape, w.dtype, w.stride()) != (g.shape, g.dtype, g.stride()) or (
+            offsets and w.storage_offset() != g.storage_offset()
+        ):
             return f"{k}: {g.dtype}{list(g.shape)} strides {g.stride()} offset {g.storage_offset()} for {w.dtype}{list(w.shape)} {w.stride()} {w.storage_offset()}"
         if not torch.equal(_plain(w), _plain(g)):
             return f"{k}: {g.detach().cpu().tolist()} for {w.detach().tolist()}"
@@ -304,9 +383,16 @@ def main(argv: list[str] | None = None) -> int:
         if difference:
             failures += 1
             small = shrink(lines, difference.startswith("compiled"))
-            print(f"--- program {args.seed + k}: {check(small, difference.startswith('compiled')) or difference}\n    " + "\n    ".join(small), flush=True)
+            print(
+                f"--- program {args.seed + k}: {check(small, difference.startswith('compiled')) or difference}\n    "
+                + "\n    ".join(small),
+                flush=True,
+            )
         if (k + 1) % 500 == 0:
-            print(f"{k + 1} programs, {failures} differences, {time.time() - began:.0f} s, {torch.tpu.compile_stats()['compiles']} compiles", flush=True)
+            print(
+                f"{k + 1} programs, {failures} differences, {time.time() - began:.0f} s, {torch.tpu.compile_stats()['compiles']} compiles",
+                flush=True,
+            )
     print(f"{args.programs} programs, {failures} differences")
     return 1 if failures else 0
 

@@ -92,7 +92,17 @@ def test_cmp_07_functional_copy_leaves_its_argument():
     assert (b.item(), a.item()) == (1, 0)
 
 
-@pytest.mark.parametrize("view", [lambda x: x[1::2], lambda x: x[2:], lambda x: x[::3], lambda x: x[:, 3:90:2], lambda x: x.t()[5], lambda x: x[3]])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[1::2],
+        lambda x: x[2:],
+        lambda x: x[::3],
+        lambda x: x[:, 3:90:2],
+        lambda x: x.t()[5],
+        lambda x: x[3],
+    ],
+)
 def test_cmp_08_slices_keep_offset_and_step(view):
     base = torch.arange(9.0, device="tpu")[:, None] + torch.zeros(9, 128, device="tpu")
     assert torch.equal(compiled(lambda x: x + x)(view(base)), view(base) * 2)
@@ -101,7 +111,9 @@ def test_cmp_08_slices_keep_offset_and_step(view):
 
 def test_cmp_10_comparisons():
     x, z = torch.arange(-33.0, 34.0, device="tpu"), torch.zeros(67, device="tpu")
-    f = compiled(lambda x, z: [g(x, z) for g in (torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)])
+    f = compiled(
+        lambda x, z: [g(x, z) for g in (torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)]
+    )
     results = f(x, z)
     assert all(r.dtype == torch.bool for r in results)
     assert [r.sum().item() for r in results] == [1, 66, 33, 34, 33, 34]
@@ -115,7 +127,14 @@ def test_cmp_11_mean_zeros_like_and_broadcast(width):
     assert_close(got.cpu(), (x.cpu().mean(-1, keepdim=True) + 1).expand(2, 3, width))
 
 
-@pytest.mark.parametrize("write", [lambda o, t, s: o.index_add_(0, t, s), lambda o, t, s: o.index_put_((t,), s, accumulate=True), lambda o, t, s: o.scatter_add_(0, t[:, None].expand_as(s), s)])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda o, t, s: o.index_add_(0, t, s),
+        lambda o, t, s: o.index_put_((t,), s, accumulate=True),
+        lambda o, t, s: o.scatter_add_(0, t[:, None].expand_as(s), s),
+    ],
+)
 def test_cmp_13_sums_over_repeated_rows(write):
     rows, parts = torch.arange(5).repeat_interleave(4), torch.randn(20, 33)
     f = compiled(lambda t, s: write(torch.zeros(5, 33, device=s.device), t, s))
@@ -186,7 +205,16 @@ def test_cmp_23_indexed_increment_is_applied_once():
     assert got.unique().tolist() == [2] and torch.equal(got, y)
 
 
-@pytest.mark.parametrize("reshape", [lambda y: y.unsqueeze_(1), lambda y: y.squeeze_(), lambda y: y[0, 0].t_(), lambda y: y.transpose_(0, 2), lambda y: y.swapaxes_(1, 3)])
+@pytest.mark.parametrize(
+    "reshape",
+    [
+        lambda y: y.unsqueeze_(1),
+        lambda y: y.squeeze_(),
+        lambda y: y[0, 0].t_(),
+        lambda y: y.transpose_(0, 2),
+        lambda y: y.swapaxes_(1, 3),
+    ],
+)
 def test_cmp_25_in_place_changes_of_shape(reshape):
     def f(x):
         y = x.clone()

@@ -12,9 +12,10 @@ import operator
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch import nn
 from torch.testing import assert_close
+
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 NAMED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64]  # fmt: skip
 
@@ -27,10 +28,18 @@ def test_dty_01_indexing_keeps_the_dtype(dtype):
     assert_matches_cpu(lambda t, i: t[3:, None][i], t, index)
 
 
-@pytest.mark.parametrize("f", [torch.prod, torch.sum, lambda x: x.cumprod(0), lambda x: x.cumsum(0)])
+@pytest.mark.parametrize(
+    "f", [torch.prod, torch.sum, lambda x: x.cumprod(0), lambda x: x.cumsum(0)]
+)
 @pytest.mark.parametrize(
     "values, dtype",
-    [([100, 3, -7], torch.int8), ([200, 2, 3], torch.uint8), ([30000, 3, -2], torch.int16), ([1, 0, 1], torch.bool), ([2**31 - 1, 3, 1], torch.int32)],
+    [
+        ([100, 3, -7], torch.int8),
+        ([200, 2, 3], torch.uint8),
+        ([30000, 3, -2], torch.int16),
+        ([1, 0, 1], torch.bool),
+        ([2**31 - 1, 3, 1], torch.int32),
+    ],
 )
 def test_dty_02_integer_reductions_are_int64(f, values, dtype):
     assert_matches_cpu(f, torch.tensor(values, dtype=dtype))
@@ -45,7 +54,11 @@ def test_dty_04_module_cast_after_the_move_computes_in_the_new_dtype(dtype):
     cast_then_moved = embedding.to(dtype).to("tpu")(ids.to("tpu"))
     assert moved_then_cast.dtype == dtype and torch.equal(moved_then_cast, cast_then_moved)
     y = linear.to("tpu").to(dtype)(x.to("tpu", dtype))
-    z = F.linear(x.to("tpu", dtype), linear.weight.detach().cpu().to(dtype).to("tpu"), linear.bias.detach().to("tpu"))
+    z = F.linear(
+        x.to("tpu", dtype),
+        linear.weight.detach().cpu().to(dtype).to("tpu"),
+        linear.bias.detach().to("tpu"),
+    )
     assert y.dtype == dtype and torch.equal(y, z)
     assert F.relu(x.to("tpu").to(dtype)).dtype == dtype
 
@@ -77,11 +90,25 @@ def test_dty_07_every_pair_of_dtypes_promotes_as_on_the_cpu(left, f):
 
 def test_dty_07_float_with_bool_and_int64():
     x = torch.arange(5.0, device="tpu")
-    assert (x * torch.tensor([True, False, True, False, True], device="tpu")).tolist() == [0, 0, 2, 0, 4]
+    assert (x * torch.tensor([True, False, True, False, True], device="tpu")).tolist() == [
+        0,
+        0,
+        2,
+        0,
+        4,
+    ]
     assert (x + torch.tensor([1, 0, 1, 0, 1], device="tpu")).tolist() == [1, 1, 3, 3, 5]
 
 
-@pytest.mark.parametrize("elements, tests", [(torch.int64, torch.int32), (torch.float32, torch.int64), (torch.uint8, torch.float64), (torch.int32, torch.float32)])
+@pytest.mark.parametrize(
+    "elements, tests",
+    [
+        (torch.int64, torch.int32),
+        (torch.float32, torch.int64),
+        (torch.uint8, torch.float64),
+        (torch.int32, torch.float32),
+    ],
+)
 def test_dty_08_isin_of_mixed_dtypes(elements, tests):
     x = torch.tensor([1, 2, 3], dtype=elements)
     assert_matches_cpu(torch.isin, x, torch.tensor(1, dtype=tests))
@@ -95,12 +122,18 @@ def test_dty_10_cumulative_sum_of_bools():
     assert_matches_cpu(lambda m: m.cumsum(1), torch.rand(2, 400) > 0.2)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16]
+)
 def test_dty_11_cumulative_sum_in_a_given_dtype(dtype):
     assert_matches_cpu(lambda x: x.cumsum(0, dtype=dtype), torch.tensor([1, 1, 1, 1]))
     if dtype != torch.float16:
-        assert_matches_cpu(lambda x: x.cumsum(0, dtype=dtype), torch.tensor([100, 100, 100]).to(dtype))
-        assert_matches_cpu(lambda x: x.cumprod(0, dtype=dtype), torch.tensor([100, 100, 100]).to(dtype))
+        assert_matches_cpu(
+            lambda x: x.cumsum(0, dtype=dtype), torch.tensor([100, 100, 100]).to(dtype)
+        )
+        assert_matches_cpu(
+            lambda x: x.cumprod(0, dtype=dtype), torch.tensor([100, 100, 100]).to(dtype)
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
@@ -165,7 +198,20 @@ def test_dty_17_int64_keeps_its_high_bits():
     assert torch.arange(2**40, 2**40 + 3, device="tpu").tolist() == [2**40, 2**40 + 1, 2**40 + 2]
 
 
-@pytest.mark.parametrize("target", [torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.bool, torch.float64, torch.uint8, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "target",
+    [
+        torch.float16,
+        torch.bfloat16,
+        torch.int32,
+        torch.int64,
+        torch.bool,
+        torch.float64,
+        torch.uint8,
+        torch.complex64,
+    ],
+    ids=str,
+)
 def test_dty_19_casts_of_tensors_and_views(target):
     x = torch.randn(4, 65).abs() * 3
     for view in (lambda x: x, lambda x: x[:, 1:], lambda x: x.t(), lambda x: x[::2, 5]):
@@ -192,7 +238,21 @@ def test_dty_22_batch_norm_of_16_bits_with_float32_statistics(dtype, training):
     assert_close(got.float().cpu(), norm(x, mean, variance), rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("f", [lambda x: F.softplus(x, 3, 0.2), lambda x: F.hardtanh(x, -0.5, 0.5), lambda x: F.leaky_relu(x, 0.1), lambda x: F.elu(x, 1.5), lambda x: F.hardshrink(x, 0.3), lambda x: F.softshrink(x, 0.3), lambda x: F.threshold(x, 0.1, 0.5), F.silu, F.gelu, F.mish])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.softplus(x, 3, 0.2),
+        lambda x: F.hardtanh(x, -0.5, 0.5),
+        lambda x: F.leaky_relu(x, 0.1),
+        lambda x: F.elu(x, 1.5),
+        lambda x: F.hardshrink(x, 0.3),
+        lambda x: F.softshrink(x, 0.3),
+        lambda x: F.threshold(x, 0.1, 0.5),
+        F.silu,
+        F.gelu,
+        F.mish,
+    ],
+)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_dty_23_activations_with_numbers_in_16_bits(f, dtype):
     x = torch.randn(20).to(dtype).requires_grad_()
@@ -220,7 +280,9 @@ def test_dty_26_every_dtype_works_or_is_refused_by_name(dtype):
     except (RuntimeError, TypeError, NotImplementedError) as e:
         word = str(dtype).removeprefix("torch.").replace("complex32", "complexhalf")
         # Quantized tensors are another backend's of PyTorch's dispatcher, which refuses them.
-        assert word in str(e).lower() or word.startswith("q") and "quantized" in str(e).lower(), str(e)
+        assert word in str(e).lower() or word.startswith("q") and "quantized" in str(e).lower(), (
+            str(e)
+        )
     else:
         assert x.dtype == dtype and x.clone().cpu().dtype == dtype
 

@@ -11,9 +11,10 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 from torch import nn
 from torch.testing import assert_close
+
+from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 
 INF = math.inf
 
@@ -75,12 +76,17 @@ def test_eag_40_mask_broadcast_over_heads_or_batch():
     mask[0, :, :, 4:] = -INF
     attend = F.scaled_dot_product_attention
     assert_matches_cpu(attend, q, q, q, mask)
-    assert_close(attend(*to_tpu((q, q, q, mask))), attend(*to_tpu((q, q, q, mask.expand(2, 4, 8, 8).contiguous()))))
+    assert_close(
+        attend(*to_tpu((q, q, q, mask))),
+        attend(*to_tpu((q, q, q, mask.expand(2, 4, 8, 8).contiguous()))),
+    )
     kv = torch.randn(2, 4, 512, 16)
     assert_matches_cpu(attend, q, kv, kv, torch.rand(8, 512) > 0.5)
 
 
-@pytest.mark.parametrize("size, out", [((5, 5), 3), ((2, 2), 4), ((7, 5), (3, 2)), ((6, 6), (None, 4))])
+@pytest.mark.parametrize(
+    "size, out", [((5, 5), 3), ((2, 2), 4), ((7, 5), (3, 2)), ((6, 6), (None, 4))]
+)
 def test_eag_41_adaptive_pools_that_do_not_divide(size, out):
     x = torch.arange(float(size[0] * size[1])).view(1, 1, *size).requires_grad_()
     assert_matches_cpu(lambda x: F.adaptive_max_pool2d(x, out, return_indices=True), x)
@@ -102,7 +108,10 @@ def test_eag_44_upsampling_uses_the_given_scale(mode, recompute):
     x = torch.arange(9.0).view(1, 1, 3, 3).requires_grad_()
     align = False if mode in ("bilinear", "bicubic") else None
     assert_matches_cpu(
-        lambda x: F.interpolate(x, scale_factor=1.5, mode=mode, align_corners=align, recompute_scale_factor=recompute), x
+        lambda x: F.interpolate(
+            x, scale_factor=1.5, mode=mode, align_corners=align, recompute_scale_factor=recompute
+        ),
+        x,
     )
 
 
@@ -141,7 +150,8 @@ def test_eag_49_recurrent_layers_in_both_directions_and_orders(cell):
     first = cell(5, 4, 2, bidirectional=True, batch_first=True)
     first.load_state_dict(layer.state_dict())
     assert_close(
-        first.to("tpu")(x.detach().to("tpu").transpose(0, 1))[0].transpose(0, 1), layer.to("tpu")(x.detach().to("tpu"))[0]
+        first.to("tpu")(x.detach().to("tpu").transpose(0, 1))[0].transpose(0, 1),
+        layer.to("tpu")(x.detach().to("tpu"))[0],
     )
 
 
@@ -156,7 +166,9 @@ def test_eag_49_packed_sequences(cell):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_eag_53_argmax_of_softmax(dtype):
-    x = torch.tensor([[-0.5, 0.25], [1.5, -1.25], [-0.75, 0.5], [-2.5, 2]], dtype=dtype, device="tpu")
+    x = torch.tensor(
+        [[-0.5, 0.25], [1.5, -1.25], [-0.75, 0.5], [-2.5, 2]], dtype=dtype, device="tpu"
+    )
     assert x.softmax(1).argmax(1).tolist() == [1, 0, 1, 1]
     assert x.softmax(1).max(1).indices.tolist() == [1, 0, 1, 1]
     assert x.softmax(1).max(1).values.dtype == dtype

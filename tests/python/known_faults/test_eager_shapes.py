@@ -10,13 +10,16 @@ import math
 
 import pytest
 import torch
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import assert_close
+
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 NAN, INF = math.nan, math.inf
 
 
-@pytest.mark.parametrize("shapes", [[(0,), (1,)], [(0, 3), (2, 3)], [(2, 0), (2, 0)], [(0,), (2, 3)]])
+@pytest.mark.parametrize(
+    "shapes", [[(0,), (1,)], [(0, 3), (2, 3)], [(2, 0), (2, 0)], [(0,), (2, 3)]]
+)
 def test_eag_01_cat_with_empty_tensors(shapes):
     assert_matches_cpu(lambda *xs: torch.cat(xs), *[torch.randn(s) for s in shapes])
 
@@ -84,7 +87,15 @@ def test_eag_07_factories_of_nothing(factory, shape):
     assert repr(x).startswith("tensor([]")
 
 
-@pytest.mark.parametrize("f", [lambda d: torch.arange(0, 0, device=d), lambda d: torch.linspace(0, 1, 0, device=d), lambda d: torch.randperm(0, device=d), lambda d: torch.eye(0, device=d)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda d: torch.arange(0, 0, device=d),
+        lambda d: torch.linspace(0, 1, 0, device=d),
+        lambda d: torch.randperm(0, device=d),
+        lambda d: torch.eye(0, device=d),
+    ],
+)
 def test_eag_07_ranges_of_nothing(f):
     assert f("tpu").shape == f("cpu").shape and f("tpu").cpu().dtype == f("cpu").dtype
 
@@ -114,7 +125,9 @@ def test_eag_10_cpu_scalar_that_is_a_view_is_read_at_its_offset(op):
         assert_close(getattr(x.to("tpu"), op)(c).cpu(), getattr(x, op)(c))
 
 
-@pytest.mark.parametrize("op", ["mul", "add", "div", "fmin", "fmax", "maximum", "pow", "eq", "remainder"])
+@pytest.mark.parametrize(
+    "op", ["mul", "add", "div", "fmin", "fmax", "maximum", "pow", "eq", "remainder"]
+)
 def test_eag_11_cpu_scalar_with_a_device_tensor(op):
     x, s = torch.full((4, 4), 3.0), torch.tensor(2.0)
     f = getattr(torch, op)
@@ -230,7 +243,19 @@ def test_eag_20_topk_of_more_than_sixteen(k):
     assert_close(x.gather(-1, indices.cpu()), values.cpu())
 
 
-@pytest.mark.parametrize("f", [lambda x: x.sort(0), lambda x: x.sort(1, descending=True), lambda x: x.argsort(0), torch.digamma, torch.lgamma, lambda x: x.cumsum(0), lambda x: x.topk(1, 0), lambda x: x.kthvalue(1, 0)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sort(0),
+        lambda x: x.sort(1, descending=True),
+        lambda x: x.argsort(0),
+        torch.digamma,
+        torch.lgamma,
+        lambda x: x.cumsum(0),
+        lambda x: x.topk(1, 0),
+        lambda x: x.kthvalue(1, 0),
+    ],
+)
 @pytest.mark.parametrize("view", [torch.t, lambda x: x[:, 1:], lambda x: x[1:], lambda x: x[::2]])
 def test_eag_22_operators_read_views_in_logical_order(f, view):
     assert_matches_cpu(lambda x: f(view(x)), torch.tensor([[3.0, 1, 8], [4, 2, 7], [5, 9, 6]]))
@@ -255,18 +280,36 @@ def test_eag_25_scatter_of_topk_with_a_last_dim_of(last):
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
 def test_eag_26_indexed_adds_keep_the_imaginary_part(dtype):
     source, index = (1j * torch.arange(8)).to(dtype), torch.arange(8) % 4
-    assert_matches_cpu(lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).index_add(0, i, s), source, index)
-    assert_matches_cpu(lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).scatter_add(0, i, s), source, index)
-    assert_matches_cpu(lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).index_put((i,), s, accumulate=True), source, index)
+    assert_matches_cpu(
+        lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).index_add(0, i, s), source, index
+    )
+    assert_matches_cpu(
+        lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).scatter_add(0, i, s),
+        source,
+        index,
+    )
+    assert_matches_cpu(
+        lambda s, i: torch.zeros(4, dtype=dtype, device=s.device).index_put(
+            (i,), s, accumulate=True
+        ),
+        source,
+        index,
+    )
     assert_matches_cpu(lambda s, i: s[i], source, index)
 
 
 def test_eag_28_accumulation_over_many_duplicates():
     index = torch.arange(100_000) % 7
     ones = torch.ones(100_000, dtype=torch.int64)
-    assert_matches_cpu(lambda i, v: torch.zeros_like(v[:7]).index_put_((i,), v, accumulate=True), index, ones)
-    assert_matches_cpu(lambda i, v: torch.zeros_like(v[:7]).index_add_(0, i, v, alpha=2), index, ones)
-    assert_matches_cpu(lambda i, v: torch.zeros_like(v[:7]).index_add_(0, i, v, alpha=0.5), index, ones.float())
+    assert_matches_cpu(
+        lambda i, v: torch.zeros_like(v[:7]).index_put_((i,), v, accumulate=True), index, ones
+    )
+    assert_matches_cpu(
+        lambda i, v: torch.zeros_like(v[:7]).index_add_(0, i, v, alpha=2), index, ones
+    )
+    assert_matches_cpu(
+        lambda i, v: torch.zeros_like(v[:7]).index_add_(0, i, v, alpha=0.5), index, ones.float()
+    )
 
 
 def test_eag_28_bfloat16_accumulation_is_near_float32():

@@ -22,7 +22,7 @@ ROWS = {
 }  # fmt: skip
 
 WAITING = {
-    "SAV-11": "safetensors' own code accepts a fixed list of device names (\"device tpu is invalid\"); load on the CPU and move",
+    "SAV-11": 'safetensors\' own code accepts a fixed list of device names ("device tpu is invalid"); load on the CPU and move',
     "EAG-61": "torchvision is not among the test requirements; nms and roi_align are its operators",
 }
 # Rows that are tested but for a part.

@@ -104,7 +104,15 @@ def test_sav_08_checkpoint_loads_where_the_backend_is_not(tmp_path):
     child.run(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
 
 
-@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.1), lambda p: torch.optim.AdamW(p, 0.1, foreach=True), lambda p: torch.optim.Adam(p, 0.1, fused=True)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+        lambda p: torch.optim.Adam(p, 0.1),
+        lambda p: torch.optim.AdamW(p, 0.1, foreach=True),
+        lambda p: torch.optim.Adam(p, 0.1, fused=True),
+    ],
+)
 def test_sav_10_optimizer_state_of_the_cpu_moves_to_the_parameters(make):
     start = torch.randn(5)
     p, q = start.clone().requires_grad_(), start.clone().to("tpu").requires_grad_()
@@ -112,7 +120,9 @@ def test_sav_10_optimizer_state_of_the_cpu_moves_to_the_parameters(make):
     for _ in range(2):
         p.grad = torch.ones(5)
         cpu.step()
-    tpu.load_state_dict(copy.deepcopy(cpu.state_dict()))  # or the two would share their step counters
+    tpu.load_state_dict(
+        copy.deepcopy(cpu.state_dict())
+    )  # or the two would share their step counters
     with torch.no_grad():
         q.copy_(p)
     moments = [s for s in tpu.state[q].values() if isinstance(s, torch.Tensor) and s.dim()]
@@ -193,7 +203,10 @@ def test_mem_05_long_loops_do_not_leak():
             step(train)
         torch.tpu.synchronize()
         gc.collect()
-        held, peak = torch.tpu.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        held, peak = (
+            torch.tpu.memory_allocated(),
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        )
         for _ in range(100):
             step(train)
         torch.tpu.synchronize()

@@ -12,8 +12,9 @@ import time
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_tpu.testing.against_cpu import assert_matches_cpu
 from torch.testing import assert_close
+
+from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 
 def both(program) -> None:
@@ -42,7 +43,13 @@ def test_viw_02_view_and_base_agree_after_each_write():
         b = t.view(2, 8)
         overlap = t.as_strided((3, 4), (2, 1), 1)
         results = []
-        for write in (lambda: b.add_(1), lambda: b[0].mul_(2), lambda: t[1].zero_(), lambda: t.t()[2].fill_(9), lambda: b[:, ::3].neg_()):
+        for write in (
+            lambda: b.add_(1),
+            lambda: b[0].mul_(2),
+            lambda: t[1].zero_(),
+            lambda: t.t()[2].fill_(9),
+            lambda: b[:, ::3].neg_(),
+        ):
             write()
             results += [t.clone(), b.clone(), overlap.clone()]
         return results
@@ -132,7 +139,19 @@ def test_viw_08_scatter_into_zeros_like_a_permuted_tensor():
     both(program)
 
 
-OPTIMIZERS = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
+OPTIMIZERS = [
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "ASGD",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+]
 
 
 @pytest.mark.parametrize("foreach", [False, True])
@@ -153,12 +172,20 @@ def test_viw_10_optimizers_move_non_contiguous_parameters(name, foreach):
     assert_close(results[2], results[1], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("base, view", [([[0, 0, 1, 1], [1, 1, 1, 1]], torch.t), ([[1], [0], [1], [1]], lambda m: m.expand(4, 2))])
+@pytest.mark.parametrize(
+    "base, view",
+    [([[0, 0, 1, 1], [1, 1, 1, 1]], torch.t), ([[1], [0], [1], [1]], lambda m: m.expand(4, 2))],
+)
 def test_viw_11_masks_that_are_views(base, view):
     def program(d):
         m = view(torch.tensor(base, dtype=torch.bool, device=d))
         x = torch.arange(8.0, device=d).view(4, 2)
-        return [torch.zeros(4, 2, device=d).masked_fill_(m, 1), x[m], torch.where(m, x, -x), x.masked_scatter(m, -x)]
+        return [
+            torch.zeros(4, 2, device=d).masked_fill_(m, 1),
+            x[m],
+            torch.where(m, x, -x),
+            x.masked_scatter(m, -x),
+        ]
 
     both(program)
 
@@ -171,7 +198,9 @@ def test_viw_11_broadcast_mask():
     both(program)
 
 
-@pytest.mark.parametrize("f", [torch.stack, torch.cat, torch.hstack, torch.vstack, torch.dstack, torch.column_stack])
+@pytest.mark.parametrize(
+    "f", [torch.stack, torch.cat, torch.hstack, torch.vstack, torch.dstack, torch.column_stack]
+)
 def test_viw_13_joins_of_slices_of_one_tensor(f):
     t = torch.arange(1.0, 9)
     assert_matches_cpu(lambda t: f((t[:4], t[4:])), t)
@@ -185,7 +214,15 @@ NOT_PLAIN = re.compile("polygamma|chalf|fill|prelu|threshold|frexp|jiterator")
 def unary_operators() -> list[str]:
     from torch.testing._internal.common_methods_invocations import unary_ufuncs
 
-    return sorted({u.name for u in unary_ufuncs if torch.float32 in u.dtypes and not u.variant_test_name and not NOT_PLAIN.search(u.name)})
+    return sorted(
+        {
+            u.name
+            for u in unary_ufuncs
+            if torch.float32 in u.dtypes
+            and not u.variant_test_name
+            and not NOT_PLAIN.search(u.name)
+        }
+    )
 
 
 @pytest.mark.parametrize("name", unary_operators())
@@ -197,13 +234,20 @@ def test_viw_14_unary_operators_honour_offset_and_stride(name):
     if op.domain[0] is not None and op.domain[0] >= 1:
         x = x + 1
     xt = x.to("tpu")
-    for view in (lambda x: x[2:], lambda x: x[1::2], lambda x: x.view(2, 4).t()[1:], lambda x: x[3]):
+    for view in (
+        lambda x: x[2:],
+        lambda x: x[1::2],
+        lambda x: x.view(2, 4).t()[1:],
+        lambda x: x[3],
+    ):
         got = op(view(xt))
         assert_close(got.cpu(), op(view(x)), equal_nan=True, rtol=1e-4, atol=1e-5)
         if isinstance(got, torch.Tensor) and op.supports_out and got.dtype == torch.float32:
             base = torch.zeros(2, *got.shape, device="tpu")
             op.get_op()(view(xt), out=base[1])
-            assert_close(base[1], got, equal_nan=True)  # XLA may vectorize the strided write otherwise
+            assert_close(
+                base[1], got, equal_nan=True
+            )  # XLA may vectorize the strided write otherwise
             assert base[0].sum().item() == 0
 
 
@@ -258,7 +302,25 @@ def test_viw_22_clones_of_different_slices():
     assert [x.narrow(0, i, 1).cpu()[0, 0].item() for i in (0, 2, 3)] == [0, 128, 192]
 
 
-@pytest.mark.parametrize("view", [lambda x: x.select(0, 2), lambda x: x.narrow(0, 1, 2), lambda x: x[::3], lambda x: x.view(3, 2).diagonal(), lambda x: x.unfold(0, 2, 2)[1], lambda x: x.view(2, 3).t()[1:], lambda x: x.view(1, 6).expand(1, 6)[:, 4:], lambda x: x.as_strided((2,), (3,), 2), lambda x: x.view(torch.int32).view(torch.float32)[5:], lambda x: x.split(4)[1], lambda x: x.chunk(3)[2], lambda x: x.unsqueeze(0).squeeze(0)[1], lambda x: x.view(2, 3).movedim(0, 1)[2], lambda x: torch.view_as_complex(x.view(3, 2)).real[1:]])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.select(0, 2),
+        lambda x: x.narrow(0, 1, 2),
+        lambda x: x[::3],
+        lambda x: x.view(3, 2).diagonal(),
+        lambda x: x.unfold(0, 2, 2)[1],
+        lambda x: x.view(2, 3).t()[1:],
+        lambda x: x.view(1, 6).expand(1, 6)[:, 4:],
+        lambda x: x.as_strided((2,), (3,), 2),
+        lambda x: x.view(torch.int32).view(torch.float32)[5:],
+        lambda x: x.split(4)[1],
+        lambda x: x.chunk(3)[2],
+        lambda x: x.unsqueeze(0).squeeze(0)[1],
+        lambda x: x.view(2, 3).movedim(0, 1)[2],
+        lambda x: torch.view_as_complex(x.view(3, 2)).real[1:],
+    ],
+)
 def test_viw_23_copy_into_a_view_writes_only_there(view):
     def program(d):
         x = torch.arange(6.0, device=d)
@@ -282,7 +344,9 @@ def test_viw_26_products_of_strided_inputs_with_an_odd_offset():
     base = torch.randn(20000)
     strided = lambda b: b.as_strided((2, 4, 8, 16), (512, 128, 16, 1), 997)  # noqa: E731
     assert_matches_cpu(lambda b: strided(b) @ strided(b).mT, base)
-    assert_matches_cpu(lambda b: F.scaled_dot_product_attention(strided(b), strided(b), strided(b)), base)
+    assert_matches_cpu(
+        lambda b: F.scaled_dot_product_attention(strided(b), strided(b), strided(b)), base
+    )
     b = base.to("tpu")
     q = strided(b)
     assert_close(q @ q.mT, q.clone() @ q.clone().mT, rtol=0, atol=0)
@@ -292,7 +356,12 @@ def test_viw_28_writes_to_expanded_tensors():
     t = torch.tensor([[0.0], [1.0]], device="tpu").expand(2, 4)
     m = torch.tensor([[False, True, False, False], [False] * 4], device="tpu")
     assert t.masked_fill(m, 3).tolist() == [[0, 3, 0, 0], [1, 1, 1, 1]]
-    for write in (lambda: t.add_(1), lambda: t.copy_(torch.ones(2, 4)), lambda: t.masked_fill_(m, 3), lambda: t.fill_(3) if False else t.mul_(2)):
+    for write in (
+        lambda: t.add_(1),
+        lambda: t.copy_(torch.ones(2, 4)),
+        lambda: t.masked_fill_(m, 3),
+        lambda: t.fill_(3) if False else t.mul_(2),
+    ):
         with pytest.raises(RuntimeError, match="single memory location"):
             write()
     assert t.tolist() == [[0] * 4, [1] * 4]
@@ -313,4 +382,6 @@ def test_viw_31_linear_with_a_transposed_weight_and_a_strided_bias():
     w, b, x = (torch.randn(s, requires_grad=True) for s in [(6, 8), (16,), (3, 6)])
     assert_matches_cpu(lambda w, b, x: F.linear(x, w.t(), b[::2]), w, b, x)
     wt, bt, xt = (t.detach().to("tpu") for t in (w, b, x))
-    assert_close(F.linear(xt, wt.t(), bt[::2]), F.linear(xt, wt.t().contiguous(), bt[::2].contiguous()))
+    assert_close(
+        F.linear(xt, wt.t(), bt[::2]), F.linear(xt, wt.t().contiguous(), bt[::2].contiguous())
+    )

@@ -37,7 +37,24 @@ ACTIVATIONS = {
     "rrelu_in_eval": lambda x: F.rrelu(x, training=False),
 }
 # The points where a function has a kink, and around them.
-KINKS = [-6.0, -3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 6.0, 20.0, -20.0, 100.0, -100.0]
+KINKS = [
+    -6.0,
+    -3.0,
+    -1.0,
+    -0.5,
+    -0.0,
+    0.0,
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    3.0,
+    6.0,
+    20.0,
+    -20.0,
+    100.0,
+    -100.0,
+]
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -75,7 +92,9 @@ def test_empty_and_rank_0_match_cpu(shape):
         assert_matches_cpu(f, torch.ones(shape, requires_grad=True))
 
 
-@pytest.mark.parametrize("f", [F.relu, F.relu6, lambda x: F.hardtanh(x, -1, 2), lambda x: F.threshold(x, 1, 3)])
+@pytest.mark.parametrize(
+    "f", [F.relu, F.relu6, lambda x: F.hardtanh(x, -1, 2), lambda x: F.threshold(x, 1, 3)]
+)
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 def test_piecewise_functions_of_integers_match_cpu(f, dtype):
     assert_matches_cpu(f, torch.tensor([-3, 0, 1, 2, 9], dtype=dtype))
@@ -87,7 +106,9 @@ def test_glu_matches_cpu(dim):
 
 
 def test_prelu_with_a_weight_for_each_channel_matches_cpu():
-    assert_matches_cpu(F.prelu, torch.randn(2, 3, 4, requires_grad=True), torch.rand(3, requires_grad=True))
+    assert_matches_cpu(
+        F.prelu, torch.randn(2, 3, 4, requires_grad=True), torch.rand(3, requires_grad=True)
+    )
 
 
 @pytest.mark.parametrize("eps", [None, 0.1])
@@ -128,7 +149,19 @@ def test_in_place_relu_matches_cpu():
     assert torch.equal(y.cpu(), x)
 
 
-INTEGERS_REFUSED = ["gelu", "silu", "mish", "elu", "leaky_relu", "hardswish", "hardsigmoid", "softplus", "logsigmoid", "softshrink", "hardshrink"]
+INTEGERS_REFUSED = [
+    "gelu",
+    "silu",
+    "mish",
+    "elu",
+    "leaky_relu",
+    "hardswish",
+    "hardsigmoid",
+    "softplus",
+    "logsigmoid",
+    "softshrink",
+    "hardshrink",
+]
 
 
 @pytest.mark.parametrize("name", INTEGERS_REFUSED)

@@ -9,12 +9,22 @@ from torch.testing import assert_close
 
 from torch_tpu.testing.against_cpu import assert_matches_cpu, to_tpu
 
-SHAPES = [(2, 4, 5, 7, 8, 8), (1, 2, 7, 5, 8, 6), (1, 1, 1, 9, 4, 4), (1, 2, 0, 3, 4, 4), (1, 2, 3, 0, 4, 4), (1, 2, 129, 127, 16, 16)]
+SHAPES = [
+    (2, 4, 5, 7, 8, 8),
+    (1, 2, 7, 5, 8, 6),
+    (1, 1, 1, 9, 4, 4),
+    (1, 2, 0, 3, 4, 4),
+    (1, 2, 3, 0, 4, 4),
+    (1, 2, 129, 127, 16, 16),
+]
 
 
 def qkv(b, h, lq, lk, e, ev, dtype=torch.float32, kv_heads=None):
     hk = kv_heads or h
-    return [torch.randn(*s, dtype=dtype, requires_grad=True) for s in ((b, h, lq, e), (b, hk, lk, e), (b, hk, lk, ev))]
+    return [
+        torch.randn(*s, dtype=dtype, requires_grad=True)
+        for s in ((b, h, lq, e), (b, hk, lk, e), (b, hk, lk, ev))
+    ]
 
 
 def attend(*args, **kwargs):
@@ -26,26 +36,47 @@ def attend(*args, **kwargs):
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("scale", [None, 0.3])
 def test_attention_matches_cpu(shape, is_causal, scale):
-    assert_matches_cpu(lambda *x: attend(*x, is_causal=is_causal, scale=scale), *qkv(*shape), rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda *x: attend(*x, is_causal=is_causal, scale=scale), *qkv(*shape), rtol=1e-4, atol=1e-4
+    )
 
 
 def mask_of(kind, b, h, lq, lk):
-    shape = {"full": (b, h, lq, lk), "matrix": (lq, lk), "keys": (b, 1, 1, lk), "heads": (1, h, lq, lk)}[kind.split()[-1]]
-    return torch.rand(shape) > 0.3 if kind.startswith("bool") else torch.randn(shape, requires_grad=True)
+    shape = {
+        "full": (b, h, lq, lk),
+        "matrix": (lq, lk),
+        "keys": (b, 1, 1, lk),
+        "heads": (1, h, lq, lk),
+    }[kind.split()[-1]]
+    return (
+        torch.rand(shape) > 0.3
+        if kind.startswith("bool")
+        else torch.randn(shape, requires_grad=True)
+    )
 
 
-@pytest.mark.parametrize("kind", ["full", "matrix", "keys", "heads", "bool full", "bool matrix", "bool keys"])
+@pytest.mark.parametrize(
+    "kind", ["full", "matrix", "keys", "heads", "bool full", "bool matrix", "bool keys"]
+)
 def test_attention_with_a_mask_matches_cpu(kind):
     b, h, lq, lk = 2, 4, 5, 7
     mask = mask_of(kind, b, h, lq, lk)
-    assert_matches_cpu(lambda q, k, v, m: attend(q, k, v, attn_mask=m), *qkv(b, h, lq, lk, 8, 8), mask, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda q, k, v, m: attend(q, k, v, attn_mask=m),
+        *qkv(b, h, lq, lk, 8, 8),
+        mask,
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 def test_attention_that_sees_no_key_gives_zeros():
     mask = torch.ones(1, 1, 4, 6, dtype=torch.bool)
     mask[..., 2, :] = False
     q, k, v = qkv(1, 2, 4, 6, 8, 8)
-    assert_matches_cpu(lambda q, k, v, m: attend(q, k, v, attn_mask=m), q, k, v, mask, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda q, k, v, m: attend(q, k, v, attn_mask=m), q, k, v, mask, rtol=1e-4, atol=1e-4
+    )
     out = attend(*to_tpu((q, k, v)), attn_mask=mask.to("tpu"))
     assert (out[:, :, 2] == 0).all()
 
@@ -54,7 +85,9 @@ def test_attention_that_sees_no_key_gives_zeros():
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_grouped_query_attention_matches_cpu(kv_heads, is_causal):
     inputs = qkv(2, 4, 5, 5, 8, 8, kv_heads=kv_heads)
-    assert_matches_cpu(lambda *x: attend(*x, is_causal=is_causal, enable_gqa=True), *inputs, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda *x: attend(*x, is_causal=is_causal, enable_gqa=True), *inputs, rtol=1e-4, atol=1e-4
+    )
 
 
 def test_causal_attention_does_not_see_the_future():
@@ -82,7 +115,9 @@ def test_padded_keys_have_no_influence():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_attention_of_16_bit_floats_scores_in_f32(dtype):
     inputs = qkv(2, 4, 33, 65, 16, 16, dtype=dtype)
-    tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 5e-3, "atol": 5e-3}
+    tolerance = (
+        {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 5e-3, "atol": 5e-3}
+    )
     assert_matches_cpu(attend, *inputs, reference=torch.float32, **tolerance)
 
 
@@ -117,4 +152,9 @@ def test_attention_dropout_repeats_by_seed_and_differs_without():
 
 def test_attention_of_strided_views_matches_cpu():
     base = torch.randn(20000)
-    assert_matches_cpu(lambda b: attend(*[b.as_strided((2, 4, 8, 16), (512, 128, 16, 1), 997)] * 3), base, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda b: attend(*[b.as_strided((2, 4, 8, 16), (512, 128, 16, 1), 997)] * 3),
+        base,
+        rtol=1e-4,
+        atol=1e-4,
+    )

@@ -55,7 +55,9 @@ def test_infinity_stays_in_its_windows():
 def test_avg_pool_of_16_bit_floats_sums_in_f32(dtype):
     x = tensor(1, 2, 16, 16, dtype=dtype)
     assert_matches_cpu(lambda x: F.avg_pool2d(x, 8), x, reference=torch.float32)
-    assert_matches_cpu(lambda x: F.adaptive_avg_pool2d(x, 3), x, reference=torch.float32, rtol=1e-2, atol=1e-2)
+    assert_matches_cpu(
+        lambda x: F.adaptive_avg_pool2d(x, 3), x, reference=torch.float32, rtol=1e-2, atol=1e-2
+    )
 
 
 def test_avg_pool_of_integers_rounds_to_zero():

@@ -15,7 +15,9 @@ def complex_tensor(*shape, dtype=torch.complex64):
     return make_tensor(shape, dtype=dtype, device="cpu", requires_grad=True)
 
 
-@pytest.mark.parametrize("f", [torch.real, torch.imag, torch.angle, torch.abs, torch.sgn, torch.view_as_real])
+@pytest.mark.parametrize(
+    "f", [torch.real, torch.imag, torch.angle, torch.abs, torch.sgn, torch.view_as_real]
+)
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
 def test_parts_and_their_gradients_match_cpu(f, dtype):
     assert_matches_cpu(f, complex_tensor(3, 4, dtype=dtype))
@@ -23,7 +25,9 @@ def test_parts_and_their_gradients_match_cpu(f, dtype):
 
 def test_conjugates_match_cpu():
     z = complex_tensor(3, 4)
-    assert_matches_cpu(lambda z: (z.conj().resolve_conj(), z.conj_physical(), z.conj() * z, z.mT.conj() @ z), z)
+    assert_matches_cpu(
+        lambda z: (z.conj().resolve_conj(), z.conj_physical(), z.conj() * z, z.mT.conj() @ z), z
+    )
 
 
 def test_imaginary_part_of_a_conjugate_is_negated():
@@ -52,12 +56,17 @@ def test_complex_and_polar_match_cpu():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
 def test_angle_and_sgn_of_reals_match_cpu(dtype):
-    x = torch.tensor([-2, 0, 3] if not dtype.is_floating_point else [nan, -1.0, -0.0, 0.0, 2.0, inf], dtype=dtype)
+    x = torch.tensor(
+        [-2, 0, 3] if not dtype.is_floating_point else [nan, -1.0, -0.0, 0.0, 2.0, inf], dtype=dtype
+    )
     assert_matches_cpu(lambda x: (torch.angle(x), torch.sgn(x)), x)
 
 
 def test_sgn_of_zero_is_zero():
-    assert torch.equal(torch.sgn(torch.zeros(2, dtype=torch.complex64, device="tpu")).cpu(), torch.zeros(2, dtype=torch.complex64))
+    assert torch.equal(
+        torch.sgn(torch.zeros(2, dtype=torch.complex64, device="tpu")).cpu(),
+        torch.zeros(2, dtype=torch.complex64),
+    )
 
 
 def test_sum_with_alpha_1_keeps_infinities():
@@ -69,8 +78,12 @@ def test_sum_with_alpha_1_keeps_infinities():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda d: torch.complex(torch.ones(2, dtype=torch.int64, device=d), torch.ones(2, dtype=torch.int64, device=d)),
-        lambda d: torch.complex(torch.ones(2, device=d), torch.ones(2, dtype=torch.float64, device=d)),
+        lambda d: torch.complex(
+            torch.ones(2, dtype=torch.int64, device=d), torch.ones(2, dtype=torch.int64, device=d)
+        ),
+        lambda d: torch.complex(
+            torch.ones(2, device=d), torch.ones(2, dtype=torch.float64, device=d)
+        ),
         lambda d: torch.imag(torch.ones(2, device=d)),
         lambda d: torch.view_as_complex(torch.ones(3, device=d)),
         lambda d: torch.view_as_real(torch.ones(3, device=d)),

@@ -54,7 +54,9 @@ def test_conv_matches_cpu(n, options):
 def test_conv_transpose_matches_cpu(n, options):
     groups = options.get("groups", 1)
     x, w = tensor(2, 4, *(5, 4, 5)[:n]), tensor(4, 6 // groups, *(3, 4, 3)[:n])
-    assert_matches_cpu(lambda x, w, b: CONV_TRANSPOSE[n](x, w, b, **options), x, w, tensor(6), **TOLERANCE)
+    assert_matches_cpu(
+        lambda x, w, b: CONV_TRANSPOSE[n](x, w, b, **options), x, w, tensor(6), **TOLERANCE
+    )
 
 
 def test_conv_without_a_batch_dimension_matches_cpu():
@@ -81,20 +83,32 @@ def test_conv_of_integers_matches_cpu():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_conv_of_16_bit_floats_sums_in_f32(dtype):
-    args = tensor(2, 32, 6, 6, dtype=dtype), tensor(8, 32, 3, 3, dtype=dtype), tensor(8, dtype=dtype)
+    args = (
+        tensor(2, 32, 6, 6, dtype=dtype),
+        tensor(8, 32, 3, 3, dtype=dtype),
+        tensor(8, dtype=dtype),
+    )
     # The gradients come from the same rounded numbers; a sum of 288 products near 0 keeps its terms' rounding.
-    tolerance = {"rtol": 2e-2, "atol": 3e-2} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 5e-3}
-    assert_matches_cpu(lambda *a: F.conv2d(*a, padding=1), *args, reference=torch.float32, **tolerance)
+    tolerance = (
+        {"rtol": 2e-2, "atol": 3e-2} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 5e-3}
+    )
+    assert_matches_cpu(
+        lambda *a: F.conv2d(*a, padding=1), *args, reference=torch.float32, **tolerance
+    )
 
 
 def test_conv_of_channels_last_and_sliced_inputs_matches_cpu():
     x, w = tensor(2, 4, 6, 6), tensor(3, 4, 3, 3)
-    assert_matches_cpu(lambda x, w: F.conv2d(x.to(memory_format=torch.channels_last), w), x, w, **TOLERANCE)
+    assert_matches_cpu(
+        lambda x, w: F.conv2d(x.to(memory_format=torch.channels_last), w), x, w, **TOLERANCE
+    )
     assert_matches_cpu(lambda x, w: F.conv2d(x[:, ::2], w[:, 1:3]), x, w, **TOLERANCE)
 
 
 def test_depthwise_conv_matches_cpu():
-    assert_matches_cpu(lambda x, w: F.conv2d(x, w, groups=6), tensor(1, 6, 5, 5), tensor(12, 1, 3, 3), **TOLERANCE)
+    assert_matches_cpu(
+        lambda x, w: F.conv2d(x, w, groups=6), tensor(1, 6, 5, 5), tensor(12, 1, 3, 3), **TOLERANCE
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +116,9 @@ def test_depthwise_conv_matches_cpu():
     [
         lambda d: F.conv2d(torch.ones(1, 2, 3, 3, device=d), torch.ones(1, 3, 1, 1, device=d)),
         lambda d: F.conv2d(torch.ones(1, 2, 3, 3, device=d), torch.ones(1, 2, 4, 4, device=d)),
-        lambda d: F.conv2d(torch.ones(1, 2, 3, 3, device=d), torch.ones(1, 2, 1, 1, device=d), stride=0),
+        lambda d: F.conv2d(
+            torch.ones(1, 2, 3, 3, device=d), torch.ones(1, 2, 1, 1, device=d), stride=0
+        ),
     ],
 )
 def test_errors_read_as_on_cpu(call):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from torch_tpu.testing import assert_same_error, count_compiles
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
@@ -10,13 +11,22 @@ ORDERS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, torch.inf]
 
 
 @pytest.mark.parametrize("p", ORDERS)
-@pytest.mark.parametrize("shapes", [((4, 3), (5, 3)), ((2, 1, 4, 3), (3, 5, 3)), ((0, 3), (5, 3)), ((2, 0), (3, 0))])
+@pytest.mark.parametrize(
+    "shapes", [((4, 3), (5, 3)), ((2, 1, 4, 3), (3, 5, 3)), ((0, 3), (5, 3)), ((2, 0), (3, 0))]
+)
 def test_cdist_matches_cpu(p, shapes):
     a, b = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
     assert_matches_cpu(lambda a, b: torch.cdist(a, b, p), a, b)
 
 
-@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", "use_mm_for_euclid_dist_if_necessary"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "use_mm_for_euclid_dist",
+        "donot_use_mm_for_euclid_dist",
+        "use_mm_for_euclid_dist_if_necessary",
+    ],
+)
 def test_cdist_of_many_rows_matches_cpu(mode):
     a, b = torch.randn(40, 8, dtype=torch.float64), torch.randn(30, 8, dtype=torch.float64)
     assert_matches_cpu(lambda a, b: torch.cdist(a, b, compute_mode=mode), a, b)

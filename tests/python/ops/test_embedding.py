@@ -58,13 +58,18 @@ def test_indices_share_one_program():
 
 @pytest.mark.parametrize("index", [7, -1, 2**40])
 def test_an_index_out_of_range_reads_as_on_cpu(index):
-    assert_same_error(lambda d: F.embedding(torch.tensor([0, index], device=d), torch.ones(7, 4, device=d)))
+    assert_same_error(
+        lambda d: F.embedding(torch.tensor([0, index], device=d), torch.ones(7, 4, device=d))
+    )
 
 
 def test_the_device_works_on_after_an_index_out_of_range():
     with pytest.raises(IndexError, match="index out of range in self"):
         F.embedding(torch.tensor([9], device="tpu"), torch.ones(7, 4, device="tpu")).cpu()
-    assert_close(F.embedding(torch.tensor([6], device="tpu"), torch.ones(7, 4, device="tpu")).cpu(), torch.ones(1, 4))
+    assert_close(
+        F.embedding(torch.tensor([6], device="tpu"), torch.ones(7, 4, device="tpu")).cpu(),
+        torch.ones(1, 4),
+    )
 
 
 def test_indices_of_floats_are_refused_as_on_cpu():

@@ -7,7 +7,16 @@ from torch.testing import assert_close, make_tensor
 
 from torch_tpu.testing import assert_same_error, count_compiles
 
-DTYPES = [torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool, torch.complex64]
+DTYPES = [
+    torch.float32,
+    torch.bfloat16,
+    torch.float64,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 nan, inf = torch.nan, torch.inf
 
 
@@ -44,11 +53,24 @@ def test_fill_values_share_one_program():
     assert compiled == []
 
 
-RANGES = [(5,), (0,), (2, 9), (2, 9, 3), (9, 2, -2), (0, 1, 0.1), (5.0,), (1, 2.5, 0.5), (-3, 3), (2, 2)]
+RANGES = [
+    (5,),
+    (0,),
+    (2, 9),
+    (2, 9, 3),
+    (9, 2, -2),
+    (0, 1, 0.1),
+    (5.0,),
+    (1, 2.5, 0.5),
+    (-3, 3),
+    (2, 2),
+]
 
 
 @pytest.mark.parametrize("bounds", RANGES)
-@pytest.mark.parametrize("dtype", [None, torch.int64, torch.int32, torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [None, torch.int64, torch.int32, torch.float32, torch.float64, torch.bfloat16]
+)
 def test_arange_matches_cpu(bounds, dtype):
     if dtype in (torch.int64, torch.int32) and isinstance(bounds[-1], float) and len(bounds) == 3:
         pytest.skip("the step would be 0")
@@ -59,7 +81,9 @@ def test_a_range_that_moves_on_is_one_program():
     torch.arange(0, 4, device="tpu")
     with count_compiles() as compiled:
         for start in range(1, 5):
-            assert torch.arange(start, start + 4, device="tpu").tolist() == list(range(start, start + 4))
+            assert torch.arange(start, start + 4, device="tpu").tolist() == list(
+                range(start, start + 4)
+            )
     assert compiled == []
 
 
@@ -72,7 +96,9 @@ def test_arange_of_large_integers_is_exact():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.complex64])
 def test_spaced_values_match_cpu(f, steps, dtype):
     end = 2 if f is torch.logspace else 10
-    assert_same_on_both(lambda d: f(-1 if dtype.is_floating_point else 0, end, steps, dtype=dtype, device=d))
+    assert_same_on_both(
+        lambda d: f(-1 if dtype.is_floating_point else 0, end, steps, dtype=dtype, device=d)
+    )
 
 
 def test_linspace_reaches_both_ends_exactly():
@@ -85,7 +111,9 @@ def test_eye_and_triangles_indices_match_cpu(n, m):
     assert_same_on_both(lambda d: torch.eye(n, m, device=d))
     for offset in (-2, 0, 1, 9):
         assert_same_on_both(lambda d, k=offset: torch.tril_indices(n, m, k, device=d))
-        assert_same_on_both(lambda d, k=offset: torch.triu_indices(n, m, k, device=d, dtype=torch.int32))
+        assert_same_on_both(
+            lambda d, k=offset: torch.triu_indices(n, m, k, device=d, dtype=torch.int32)
+        )
 
 
 @pytest.mark.parametrize("source", DTYPES)

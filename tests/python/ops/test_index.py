@@ -32,9 +32,7 @@ def test_gather_differentiates_through_duplicates():
     assert_matches_cpu(lambda x, i: x.gather(1, i), x, torch.zeros(4, 3, dtype=torch.int64))
 
 
-@pytest.mark.parametrize(
-    "x, i", [((), ()), ((), (1,)), ((3,), ()), ((3, 0), (2, 0)), ((3,), (0,))]
-)
+@pytest.mark.parametrize("x, i", [((), ()), ((), (1,)), ((3,), ()), ((3, 0), (2, 0)), ((3,), (0,))])
 def test_gather_of_rank_0_and_empty_matches_cpu(x, i):
     assert_matches_cpu(lambda x, i: x.gather(0, i), torch.randn(x), torch.zeros(i).long())
 
@@ -62,7 +60,9 @@ def test_index_gradient_adds_duplicates():
 def test_rows_of_an_empty_or_strided_tensor_match_cpu():
     assert_matches_cpu(lambda x, i: x.index_select(1, i), torch.randn(0, 4), indices(4, 2))
     assert_matches_cpu(lambda x, i: x.t()[1:].index_select(0, i), torch.randn(3, 6), indices(5, 4))
-    assert_matches_cpu(lambda x: x.index_select(0, torch.tensor(0, device=x.device)), torch.tensor(3.0))
+    assert_matches_cpu(
+        lambda x: x.index_select(0, torch.tensor(0, device=x.device)), torch.tensor(3.0)
+    )
 
 
 def test_take_wraps_negative_indices():
@@ -73,8 +73,14 @@ OUT_OF_RANGE = [
     (lambda d: torch.ones(3, device=d).gather(0, torch.tensor([5], device=d)), "index"),
     (lambda d: torch.ones(3, device=d)[torch.tensor([3], device=d)], "index"),
     (lambda d: torch.ones(3, device=d)[torch.tensor([-4], device=d)], "index"),
-    (lambda d: torch.ones(3, device=d).index_select(0, torch.tensor([-1], device=d)), "index out of range in self"),
-    (lambda d: torch.ones(3, device=d).take(torch.tensor([-5], device=d)), "out of range: tried to access"),
+    (
+        lambda d: torch.ones(3, device=d).index_select(0, torch.tensor([-1], device=d)),
+        "index out of range in self",
+    ),
+    (
+        lambda d: torch.ones(3, device=d).take(torch.tensor([-5], device=d)),
+        "out of range: tried to access",
+    ),
 ]
 
 
@@ -102,10 +108,14 @@ def test_nonzero_and_masked_select_match_cpu(shape):
 
 def test_masked_scatter_takes_the_source_in_order():
     mask = torch.randn(130, 4) > 0
-    assert_matches_cpu(lambda x, m, s: x.masked_scatter(m, s), torch.zeros(130, 4), mask, torch.randn(600))
+    assert_matches_cpu(
+        lambda x, m, s: x.masked_scatter(m, s), torch.zeros(130, 4), mask, torch.randn(600)
+    )
     short = torch.zeros(3, device="tpu")
     with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
-        short.masked_scatter(torch.tensor([True, True, False], device="tpu"), torch.ones(1, device="tpu")).cpu()
+        short.masked_scatter(
+            torch.tensor([True, True, False], device="tpu"), torch.ones(1, device="tpu")
+        ).cpu()
 
 
 def test_other_indices_share_one_program():

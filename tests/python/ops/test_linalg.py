@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.testing import assert_close
+
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}  # float32 factorizations differ in the order of their sums
@@ -18,7 +19,9 @@ def positive(n: int) -> torch.Tensor:
     return (x @ x.mT + n * torch.eye(n)).requires_grad_()
 
 
-@pytest.mark.parametrize("f", [torch.linalg.cholesky, torch.linalg.inv, torch.linalg.det, torch.logdet])
+@pytest.mark.parametrize(
+    "f", [torch.linalg.cholesky, torch.linalg.inv, torch.linalg.det, torch.logdet]
+)
 def test_functions_of_a_positive_matrix_and_gradients_match_cpu(f):
     assert_matches_cpu(f, positive(4), **TOLERANCE)
     assert_matches_cpu(lambda x: f(x.mT), positive(4), **TOLERANCE)
@@ -29,7 +32,9 @@ def test_solve_and_gradient_match_cpu(transposed):
     f = lambda a, b: torch.linalg.solve(a.mT if transposed else a, b)
     assert_matches_cpu(f, positive(4), matrix(2, 4, 3), **TOLERANCE)
     assert_matches_cpu(f, positive(4), matrix(2, 4), **TOLERANCE)
-    assert_matches_cpu(lambda a, b: torch.linalg.solve(a, b, left=False), positive(4), matrix(2, 3, 4), **TOLERANCE)
+    assert_matches_cpu(
+        lambda a, b: torch.linalg.solve(a, b, left=False), positive(4), matrix(2, 3, 4), **TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (2, 5, 3), (3, 5), (0, 3, 3)])
@@ -42,7 +47,9 @@ def test_lu_matches_cpu(shape):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 def test_qr_matches_cpu(mode, dtype):
     for shape in ((2, 5, 3), (3, 5)):
-        assert_matches_cpu(lambda x: torch.linalg.qr(x, mode), torch.randn(shape, dtype=dtype), **TOLERANCE)
+        assert_matches_cpu(
+            lambda x: torch.linalg.qr(x, mode), torch.randn(shape, dtype=dtype), **TOLERANCE
+        )
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -81,7 +88,9 @@ def test_matrix_exp_cross_and_triangles_match_cpu():
     assert_matches_cpu(torch.linalg.cross, matrix(4, 3), matrix(4, 3))
     f = lambda a, b: torch.linalg.solve_triangular(a, b, upper=True)
     assert_matches_cpu(f, positive(4), matrix(2, 4, 3), **TOLERANCE)
-    assert_matches_cpu(torch.cholesky_solve, matrix(4, 3), torch.randn(4, 4).tril() + 4 * torch.eye(4), **TOLERANCE)
+    assert_matches_cpu(
+        torch.cholesky_solve, matrix(4, 3), torch.randn(4, 4).tril() + 4 * torch.eye(4), **TOLERANCE
+    )
 
 
 def test_a_matrix_that_is_not_positive_definite_is_refused():

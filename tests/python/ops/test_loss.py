@@ -29,7 +29,9 @@ def tensor(*shape, dtype=torch.float32):
     ],
 )
 def test_loss_of_two_arrays_matches_cpu(loss, shape, reduction):
-    assert_matches_cpu(lambda x, y: loss(x, y, reduction=reduction), tensor(*shape), torch.rand(shape))
+    assert_matches_cpu(
+        lambda x, y: loss(x, y, reduction=reduction), tensor(*shape), torch.rand(shape)
+    )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -38,7 +40,9 @@ def test_binary_cross_entropy_matches_cpu(reduction, weighted):
     x = torch.rand(3, 4).requires_grad_()
     weight = torch.rand(4) if weighted else None
     y = torch.rand(3, 4)
-    assert_matches_cpu(lambda x, y, w: F.binary_cross_entropy(x, y, w, reduction=reduction), x, y, weight)
+    assert_matches_cpu(
+        lambda x, y, w: F.binary_cross_entropy(x, y, w, reduction=reduction), x, y, weight
+    )
 
 
 def test_binary_cross_entropy_at_0_and_1_is_bounded():
@@ -48,7 +52,9 @@ def test_binary_cross_entropy_at_0_and_1_is_bounded():
 
 def test_binary_cross_entropy_with_logits_weighs_positives():
     x, y, w, p = tensor(3, 4), torch.rand(3, 4), torch.rand(3, 4), torch.rand(4)
-    assert_matches_cpu(lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y, w, pos_weight=p), x, y, w, p)
+    assert_matches_cpu(
+        lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y, w, pos_weight=p), x, y, w, p
+    )
     large = torch.tensor([100.0, -100.0, 0.0]).requires_grad_()
     assert_matches_cpu(F.binary_cross_entropy_with_logits, large, torch.tensor([0.0, 1.0, 0.5]))
 
@@ -60,14 +66,21 @@ def test_cross_entropy_matches_cpu(shape, reduction, weighted):
     samples = shape[:1] + shape[2:] if len(shape) > 1 else ()
     weight = torch.rand(4) if weighted else None
     target = torch.randint(4, samples)
-    assert_matches_cpu(lambda x, t, w: F.cross_entropy(x, t, w, reduction=reduction), tensor(*shape), target, weight)
+    assert_matches_cpu(
+        lambda x, t, w: F.cross_entropy(x, t, w, reduction=reduction),
+        tensor(*shape),
+        target,
+        weight,
+    )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_cross_entropy_leaves_out_ignored_targets(reduction):
     x, target = tensor(5, 4), torch.tensor([0, -100, 3, -100, 1])
     assert_matches_cpu(lambda x, t: F.cross_entropy(x, t, reduction=reduction), x, target)
-    assert_matches_cpu(lambda x, t: F.cross_entropy(x, t, reduction=reduction, ignore_index=3), x, target.clamp(0))
+    assert_matches_cpu(
+        lambda x, t: F.cross_entropy(x, t, reduction=reduction, ignore_index=3), x, target.clamp(0)
+    )
     everything = torch.full((5,), -100)
     assert_matches_cpu(lambda x, t: F.cross_entropy(x, t, reduction=reduction), x, everything)
 
@@ -78,7 +91,11 @@ def test_nll_loss_of_an_infinite_score_that_is_ignored_is_finite():
 
 
 def test_cross_entropy_with_smoothing_and_probabilities_matches_cpu():
-    assert_matches_cpu(lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1), tensor(5, 4), torch.randint(4, (5,)))
+    assert_matches_cpu(
+        lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1),
+        tensor(5, 4),
+        torch.randint(4, (5,)),
+    )
     assert_matches_cpu(F.cross_entropy, tensor(5, 4), torch.rand(5, 4).softmax(-1))
 
 
@@ -86,14 +103,18 @@ def test_cross_entropy_with_smoothing_and_probabilities_matches_cpu():
 def test_cross_entropy_of_16_bit_floats_sums_in_f32(dtype):
     x = torch.randn(300, 10, dtype=dtype).requires_grad_()
     tolerance = {"rtol": 1e-2, "atol": 1e-2}
-    assert_matches_cpu(F.cross_entropy, x, torch.randint(10, (300,)), reference=torch.float32, **tolerance)
+    assert_matches_cpu(
+        F.cross_entropy, x, torch.randint(10, (300,)), reference=torch.float32, **tolerance
+    )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("shape", [(5, 4), (4,)])
 def test_margin_losses_match_cpu(shape, reduction):
     if shape == (4,) and reduction == "none":
-        pytest.skip("PyTorch's meta function says [1] for one sample without reduction, its CPU kernel []")
+        pytest.skip(
+            "PyTorch's meta function says [1] for one sample without reduction, its CPU kernel []"
+        )
     x, target = tensor(*shape), torch.randint(4, shape[:-1])
     for p in (1, 2):
         assert_matches_cpu(
@@ -118,7 +139,9 @@ def test_betas_share_one_program():
     "call",
     [
         lambda d: F.nll_loss(torch.ones(2, 3, device=d), torch.ones(2, device=d)),
-        lambda d: F.nll_loss(torch.ones(2, 3, device=d), torch.ones(3, device=d, dtype=torch.int64)),
+        lambda d: F.nll_loss(
+            torch.ones(2, 3, device=d), torch.ones(3, device=d, dtype=torch.int64)
+        ),
         lambda d: F.mse_loss(torch.ones(2, 3, device=d), torch.ones(4, device=d)),
         lambda d: F.mse_loss(*(torch.ones(2, device=d, dtype=torch.int64) for _ in range(2))),
         lambda d: F.binary_cross_entropy(torch.full((2,), 2.0, device=d), torch.ones(2, device=d)),

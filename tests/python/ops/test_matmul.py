@@ -18,7 +18,9 @@ def tensor(*shape, dtype=torch.float32, grad=False):
 @pytest.mark.parametrize("n, k, m", SIZES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
 def test_mm_matches_cpu(n, k, m, dtype):
-    assert_matches_cpu(torch.mm, tensor(n, k, dtype=dtype, grad=True), tensor(k, m, dtype=dtype, grad=True))
+    assert_matches_cpu(
+        torch.mm, tensor(n, k, dtype=dtype, grad=True), tensor(k, m, dtype=dtype, grad=True)
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
@@ -42,7 +44,9 @@ def test_products_of_views_match_cpu(dtype):
     assert_matches_cpu(lambda x: x[:, :1].expand(6, 4) @ x[:4], base)
 
 
-@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((2, 3, 0), (2, 0, 5))])
+@pytest.mark.parametrize(
+    "shapes", [((2, 3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)), ((2, 3, 0), (2, 0, 5))]
+)
 def test_bmm_matches_cpu(shapes):
     assert_matches_cpu(torch.bmm, *(tensor(*s, grad=True) for s in shapes))
 
@@ -110,14 +114,18 @@ def test_linear_matches_cpu(shape, with_bias):
         lambda d: torch.mm(torch.ones(3, 4, device=d), torch.ones(5, 4, device=d)),
         lambda d: torch.addmm(*(torch.ones(3, n, device=d) for n in (5, 4, 5))),
         lambda d: torch.bmm(torch.ones(2, 3, 4, device=d), torch.ones(3, 4, 5, device=d)),
-        lambda d: torch.mm(torch.ones(2, 2, device=d), torch.ones(2, 2, device=d, dtype=torch.float64)),
+        lambda d: torch.mm(
+            torch.ones(2, 2, device=d), torch.ones(2, 2, device=d, dtype=torch.float64)
+        ),
         lambda d: torch.mm(*(torch.ones(2, 2, device=d, dtype=torch.bool) for _ in range(2))),
         lambda d: torch.bmm(*(torch.ones(2, 2, 2, device=d, dtype=torch.bool) for _ in range(2))),
         lambda d: torch.dot(torch.ones(2, device=d), torch.ones(2, device=d, dtype=torch.float64)),
         lambda d: torch.dot(torch.ones(2, device=d), torch.ones(3, device=d)),
         lambda d: torch.dot(torch.ones(2, device=d), torch.ones(2, 2, device=d)),
         lambda d: torch.mv(torch.ones(2, 3, device=d), torch.ones(2, device=d)),
-        lambda d: torch.nn.functional.linear(torch.ones(1, 2, device=d), torch.ones(3, 4, device=d)),
+        lambda d: torch.nn.functional.linear(
+            torch.ones(1, 2, device=d), torch.ones(3, 4, device=d)
+        ),
         lambda d: torch.addmm(*(torch.ones(2, 2, device=d) for _ in range(3)), beta=1j),
     ],
 )

@@ -33,14 +33,21 @@ def test_max_pool_matches_cpu(n, batched, options):
 
 
 def test_max_pool_with_large_windows_matches_cpu():
-    assert_matches_cpu(lambda x: F.max_pool1d(x, 33, 5, padding=4, return_indices=True), tensor(2, 3, 100))
-    assert_matches_cpu(lambda x: F.max_pool2d(x, 20, 3, padding=2, return_indices=True), tensor(1, 2, 31, 30))
+    assert_matches_cpu(
+        lambda x: F.max_pool1d(x, 33, 5, padding=4, return_indices=True), tensor(2, 3, 100)
+    )
+    assert_matches_cpu(
+        lambda x: F.max_pool2d(x, 20, 3, padding=2, return_indices=True), tensor(1, 2, 31, 30)
+    )
 
 
 def test_max_pool_takes_the_first_of_equal_maxima():
     x = torch.zeros(1, 1, 6, 6).requires_grad_()
     assert_matches_cpu(lambda x: F.max_pool2d(x, 3, 2, return_indices=True), x)
-    assert_matches_cpu(lambda x: F.max_pool2d(x, (1, 40), (1, 1), padding=(0, 20), return_indices=True), torch.zeros(1, 1, 3, 50))
+    assert_matches_cpu(
+        lambda x: F.max_pool2d(x, (1, 40), (1, 1), padding=(0, 20), return_indices=True),
+        torch.zeros(1, 1, 3, 50),
+    )
 
 
 def test_max_pool_of_nan_and_infinity_matches_cpu():
@@ -59,7 +66,9 @@ def test_max_pool_of_integers_matches_cpu(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_max_pool_of_other_floats_matches_cpu(dtype):
-    assert_matches_cpu(lambda x: F.max_pool2d(x, 2, return_indices=True), tensor(2, 3, 8, 8, dtype=dtype))
+    assert_matches_cpu(
+        lambda x: F.max_pool2d(x, 2, return_indices=True), tensor(2, 3, 8, 8, dtype=dtype)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

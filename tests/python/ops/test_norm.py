@@ -14,22 +14,39 @@ def tensor(*shape, dtype=torch.float32, grad=True):
     return make_tensor(shape, dtype=dtype, device="cpu", low=-3, high=3, requires_grad=grad)
 
 
-@pytest.mark.parametrize("shape, n", [((2, 3, 4), 1), ((2, 3, 4), 2), ((5,), 1), ((0, 4), 1), ((3, 129), 1), ((1, 1), 1)])
+@pytest.mark.parametrize(
+    "shape, n", [((2, 3, 4), 1), ((2, 3, 4), 2), ((5,), 1), ((0, 4), 1), ((3, 129), 1), ((1, 1), 1)]
+)
 @pytest.mark.parametrize("affine", ["none", "weight", "both"])
 def test_layer_norm_matches_cpu(shape, n, affine):
     tail = shape[-n:]
     weight = None if affine == "none" else tensor(*tail)
     bias = tensor(*tail) if affine == "both" else None
-    assert_matches_cpu(lambda x, w, b: F.layer_norm(x, tail, w, b), tensor(*shape), weight, bias, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda x, w, b: F.layer_norm(x, tail, w, b),
+        tensor(*shape),
+        weight,
+        bias,
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("parameters", ["same", "float32"])
 def test_layer_norm_of_16_bit_floats_keeps_f32_statistics(dtype, parameters):
     parameter = dtype if parameters == "same" else torch.float32
-    x, w, b = tensor(4, 300, dtype=dtype), tensor(300, dtype=parameter), tensor(300, dtype=parameter)
-    tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 2e-3}
-    assert_matches_cpu(lambda x, w, b: F.layer_norm(x, (300,), w, b), x, w, b, reference=torch.float32, **tolerance)
+    x, w, b = (
+        tensor(4, 300, dtype=dtype),
+        tensor(300, dtype=parameter),
+        tensor(300, dtype=parameter),
+    )
+    tolerance = (
+        {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 2e-3}
+    )
+    assert_matches_cpu(
+        lambda x, w, b: F.layer_norm(x, (300,), w, b), x, w, b, reference=torch.float32, **tolerance
+    )
 
 
 def test_layer_norm_of_nan_stays_in_its_row():
@@ -43,14 +60,21 @@ def test_layer_norm_of_nan_stays_in_its_row():
 @pytest.mark.parametrize("with_weight", [False, True])
 def test_rms_norm_matches_cpu(shape, n, eps, with_weight):
     weight = tensor(*shape[-n:]) if with_weight else None
-    assert_matches_cpu(lambda x, w: F.rms_norm(x, shape[-n:], w, eps), tensor(*shape), weight, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda x, w: F.rms_norm(x, shape[-n:], w, eps), tensor(*shape), weight, rtol=1e-4, atol=1e-4
+    )
 
 
-@pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((2, 6), 2), ((1, 4, 3, 3), 4), ((2, 4, 3, 3), 1), ((0, 4, 2), 2)])
+@pytest.mark.parametrize(
+    "shape, groups",
+    [((2, 6, 5), 3), ((2, 6), 2), ((1, 4, 3, 3), 4), ((2, 4, 3, 3), 1), ((0, 4, 2), 2)],
+)
 @pytest.mark.parametrize("affine", [False, True])
 def test_group_norm_matches_cpu(shape, groups, affine):
     w, b = (tensor(shape[1]), tensor(shape[1])) if affine else (None, None)
-    assert_matches_cpu(lambda x, w, b: F.group_norm(x, groups, w, b), tensor(*shape), w, b, rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda x, w, b: F.group_norm(x, groups, w, b), tensor(*shape), w, b, rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (2, 3, 4, 4), (2, 3, 2, 3, 2)])
@@ -69,11 +93,16 @@ def test_batch_norm_matches_cpu(shape, training, affine):
 
 
 def test_batch_norm_without_running_statistics_matches_cpu():
-    assert_matches_cpu(lambda x: F.batch_norm(x, None, None, training=True), tensor(4, 3, 5), rtol=1e-4, atol=1e-4)
+    assert_matches_cpu(
+        lambda x: F.batch_norm(x, None, None, training=True), tensor(4, 3, 5), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_batch_norm_module_moves_its_statistics_as_cpu_does():
-    ours, theirs = torch.nn.BatchNorm2d(3, momentum=None).to("tpu"), torch.nn.BatchNorm2d(3, momentum=None)
+    ours, theirs = (
+        torch.nn.BatchNorm2d(3, momentum=None).to("tpu"),
+        torch.nn.BatchNorm2d(3, momentum=None),
+    )
     for _ in range(3):
         x = torch.randn(4, 3, 5, 5) * 2 + 1
         assert_close(ours(x.to("tpu")).cpu(), theirs(x))
@@ -101,7 +130,9 @@ def test_instance_norm_matches_cpu(shape):
         lambda d: F.layer_norm(torch.ones(2, 3, device=d), (4,)),
         lambda d: F.layer_norm(torch.ones(2, 3, device=d, dtype=torch.int64), (3,)),
         lambda d: F.group_norm(torch.ones(2, 3, device=d), 2),
-        lambda d: F.batch_norm(torch.ones(2, 3, device=d, dtype=torch.int64), None, None, training=True),
+        lambda d: F.batch_norm(
+            torch.ones(2, 3, device=d, dtype=torch.int64), None, None, training=True
+        ),
         lambda d: F.batch_norm(torch.ones(1, 3, device=d), None, None, training=True),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.testing import assert_close
+
 from torch_tpu.testing import count_compiles
 
 SHAPES = [(4,), (2, 3), ()]
@@ -24,7 +25,9 @@ def assert_lists_match_cpu(f, *args) -> None:
         assert_close(a.cpu(), e, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "pow"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "pow"]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
 def test_foreach_with_lists_and_numbers_matches_cpu(name, dtype):
     f = getattr(torch, "_foreach_" + name)
@@ -64,7 +67,9 @@ def test_another_number_shares_the_program():
 
 
 OPTIMIZERS = {
-    "sgd": lambda p, **k: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True, **k),
+    "sgd": lambda p, **k: torch.optim.SGD(
+        p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True, **k
+    ),
     "adam": lambda p, **k: torch.optim.Adam(p, 0.01, weight_decay=0.1, **k),
     "amsgrad": lambda p, **k: torch.optim.Adam(p, 0.01, amsgrad=True, maximize=True, **k),
     "adamw": lambda p, **k: torch.optim.AdamW(p, 0.01, weight_decay=0.1, **k),

@@ -27,7 +27,9 @@ def test_negative_padding_crops(mode, pad):
 
 @pytest.mark.parametrize("value", [0.0, 1.5, float("-inf")])
 def test_constant_pad_matches_cpu(value):
-    assert_matches_cpu(lambda x: F.pad(x, (1, 2, 0, 1), value=value), torch.randn(2, 3).requires_grad_())
+    assert_matches_cpu(
+        lambda x: F.pad(x, (1, 2, 0, 1), value=value), torch.randn(2, 3).requires_grad_()
+    )
 
 
 @pytest.mark.parametrize("pad", [(5, 0), (0, 5)])

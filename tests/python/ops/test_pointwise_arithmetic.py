@@ -21,7 +21,15 @@ def pairs(values, dtype):
     return torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype)
 
 
-DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int64, torch.bfloat16, torch.float64, torch.complex64]
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int16,
+    torch.int64,
+    torch.bfloat16,
+    torch.float64,
+    torch.complex64,
+]
 BINARY = [
     torch.add,
     torch.sub,
@@ -79,7 +87,9 @@ def test_square_is_exact():
 
 
 @pytest.mark.parametrize("other", [2, 2.5, True, 1 + 2j])
-@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.float16, torch.float32])
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.uint8, torch.int32, torch.float16, torch.float32]
+)
 def test_numbers_promote_as_on_cpu(other, dtype):
     if dtype is torch.float16 and isinstance(other, complex):
         pytest.skip("gives complex32, which XLA does not have")
@@ -128,7 +138,20 @@ def test_broadcasting_and_rank_0_and_empty_match_cpu():
         assert_matches_cpu(torch.add, torch.randn(a), torch.randn(b))
 
 
-@pytest.mark.parametrize("f", [torch.floor, torch.ceil, torch.round, torch.trunc, torch.frac, torch.abs, torch.neg, torch.sign, torch.reciprocal])
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.floor,
+        torch.ceil,
+        torch.round,
+        torch.trunc,
+        torch.frac,
+        torch.abs,
+        torch.neg,
+        torch.sign,
+        torch.reciprocal,
+    ],
+)
 def test_unary_of_special_values_matches_cpu(f):
     assert_matches_cpu(f, torch.tensor(EDGES))
 
@@ -141,7 +164,9 @@ def test_rounding_of_integers_changes_nothing():
 
 @pytest.mark.parametrize("decimals", [-2, 0, 1, 3])
 def test_round_to_decimals_matches_cpu(decimals):
-    assert_matches_cpu(lambda x: torch.round(x, decimals=decimals), torch.tensor([123.4567, -0.05, 2.5, nan, inf]))
+    assert_matches_cpu(
+        lambda x: torch.round(x, decimals=decimals), torch.tensor([123.4567, -0.05, 2.5, nan, inf])
+    )
 
 
 @pytest.mark.parametrize("lo, hi", [(-1, 1), (None, 0.5), (0, None), (2, -2), (nan, 1)])
@@ -150,7 +175,11 @@ def test_clamp_by_numbers_matches_cpu(lo, hi):
 
 
 def test_clamp_by_tensors_keeps_nan():
-    x, lo, hi = torch.tensor([nan, 1.0, 2.0, -5.0]), torch.tensor([0.0, nan, 3.0, -1.0]), torch.tensor(2.5)
+    x, lo, hi = (
+        torch.tensor([nan, 1.0, 2.0, -5.0]),
+        torch.tensor([0.0, nan, 3.0, -1.0]),
+        torch.tensor(2.5),
+    )
     assert_matches_cpu(torch.clamp, x, lo, hi)
 
 
@@ -158,9 +187,14 @@ def test_clamp_of_integers_by_a_float_promotes():
     assert_matches_cpu(lambda x: x.clamp(min=1.5), torch.tensor([1, 2, 3]))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.complex64]
+)
 def test_nan_to_num_matches_cpu(dtype):
-    x = torch.tensor([nan, inf, -inf, 2.0] if dtype.is_floating_point or dtype.is_complex else [1, 2], dtype=dtype)
+    x = torch.tensor(
+        [nan, inf, -inf, 2.0] if dtype.is_floating_point or dtype.is_complex else [1, 2],
+        dtype=dtype,
+    )
     assert_matches_cpu(torch.nan_to_num, x)
     assert_matches_cpu(lambda x: torch.nan_to_num(x, nan=1.5, posinf=3.0), x)
 
@@ -174,7 +208,10 @@ def test_gcd_and_lcm_match_cpu(f, dtype):
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 0.5, 0.75, 1.0])
 def test_lerp_reaches_both_ends_exactly(weight):
-    a, b = torch.tensor([1.0, 1e8, -3.0], requires_grad=True), torch.tensor([2.0, -1.0, 7.0], requires_grad=True)
+    a, b = (
+        torch.tensor([1.0, 1e8, -3.0], requires_grad=True),
+        torch.tensor([2.0, -1.0, 7.0], requires_grad=True),
+    )
     assert_matches_cpu(lambda a, b: torch.lerp(a, b, weight), a, b)
 
 
@@ -198,7 +235,9 @@ def test_in_place_and_out_forms_match_cpu():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda d: torch.ones(2, dtype=torch.bool, device=d) - torch.ones(2, dtype=torch.bool, device=d),
+        lambda d: (
+            torch.ones(2, dtype=torch.bool, device=d) - torch.ones(2, dtype=torch.bool, device=d)
+        ),
         lambda d: -torch.ones(2, dtype=torch.bool, device=d),
         lambda d: torch.ones(2, device=d) + torch.ones(3, device=d),
         lambda d: torch.sub(torch.ones(2, dtype=torch.int64, device=d), 1, alpha=2.5),
@@ -222,7 +261,12 @@ def test_refusals_read_as_on_cpu(call):
 @pytest.mark.parametrize("shape", [(), (1,), "full"])
 def test_addr_promotes_and_broadcasts_as_cpu(self_dtype, n, m, shape):
     x = torch.ones((n, m) if shape == "full" else shape, dtype=self_dtype)
-    assert_matches_cpu(lambda *a: torch.addr(*a, beta=2, alpha=3), x, torch.arange(n), torch.arange(m, dtype=torch.int16))
+    assert_matches_cpu(
+        lambda *a: torch.addr(*a, beta=2, alpha=3),
+        x,
+        torch.arange(n),
+        torch.arange(m, dtype=torch.int16),
+    )
 
 
 def test_addr_of_bools_and_gradients_match_cpu():
@@ -234,12 +278,28 @@ def test_addr_of_bools_and_gradients_match_cpu():
 
 def test_addr_ignores_nan_only_where_beta_is_0():
     x, v = torch.tensor([torch.nan, 1.0]), torch.tensor([1.0, torch.nan])
-    assert_matches_cpu(lambda x, v: (torch.addr(x, v, v, beta=0), torch.addr(x, v, v), torch.addr(x, v, v, alpha=0)), x, v)
+    assert_matches_cpu(
+        lambda x, v: (
+            torch.addr(x, v, v, beta=0),
+            torch.addr(x, v, v),
+            torch.addr(x, v, v, alpha=0),
+        ),
+        x,
+        v,
+    )
 
 
 def test_addr_refuses_a_matrix_as_cpu_does():
-    assert_same_error(lambda d: torch.addr(torch.ones(3, device=d), torch.ones(2, 2, device=d), torch.ones(3, device=d)))
-    assert_same_error(lambda d: torch.addr(torch.ones(5, device=d), torch.ones(2, device=d), torch.ones(3, device=d)))
+    assert_same_error(
+        lambda d: torch.addr(
+            torch.ones(3, device=d), torch.ones(2, 2, device=d), torch.ones(3, device=d)
+        )
+    )
+    assert_same_error(
+        lambda d: torch.addr(
+            torch.ones(5, device=d), torch.ones(2, device=d), torch.ones(3, device=d)
+        )
+    )
 
 
 def test_addr_refuses_a_fraction_for_integers_in_cpus_words():

@@ -21,7 +21,11 @@ def pairs(values, others, dtype):
 @pytest.mark.parametrize("f", LOGIC)
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.uint8, torch.bool])
 def test_logic_matches_cpu(f, dtype):
-    values = [True, False] if dtype is torch.bool else [0, 1, 6, 99] + ([-1, -8] if dtype.is_signed else [])
+    values = (
+        [True, False]
+        if dtype is torch.bool
+        else [0, 1, 6, 99] + ([-1, -8] if dtype.is_signed else [])
+    )
     assert_matches_cpu(f, *pairs(values, values, dtype))
 
 
@@ -33,7 +37,9 @@ def test_not_matches_cpu(dtype):
 @pytest.mark.parametrize("f", SHIFTS)
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
 def test_shifts_out_of_range_match_cpu(f, dtype):
-    assert_matches_cpu(f, *pairs([-100, -1, 0, 1, 77], [-1, 0, 1, 7, 8, 31, 32, 63, 64, 100], dtype))
+    assert_matches_cpu(
+        f, *pairs([-100, -1, 0, 1, 77], [-1, 0, 1, 7, 8, 31, 32, 63, 64, 100], dtype)
+    )
 
 
 @pytest.mark.parametrize("f", SHIFTS)
@@ -43,7 +49,9 @@ def test_shifts_of_uint8_match_cpu(f):
 
 def test_operators_and_numbers_match_cpu():
     x = torch.tensor([1, -2, 300])
-    assert_matches_cpu(lambda x: (x << 2, x >> 1, x & 6, 6 | x, x ^ 1, 1 << x.abs().clamp(max=5)), x)
+    assert_matches_cpu(
+        lambda x: (x << 2, x >> 1, x & 6, 6 | x, x ^ 1, 1 << x.abs().clamp(max=5)), x
+    )
 
 
 def test_shift_counts_share_one_program():
@@ -60,7 +68,9 @@ def test_shift_counts_share_one_program():
         lambda d: torch.ones(2, device=d) << 1,
         lambda d: torch.ones(2, device=d) & torch.ones(2, device=d),
         lambda d: ~torch.ones(2, device=d),
-        lambda d: torch.ones(2, dtype=torch.bool, device=d) << torch.ones(2, dtype=torch.bool, device=d),
+        lambda d: (
+            torch.ones(2, dtype=torch.bool, device=d) << torch.ones(2, dtype=torch.bool, device=d)
+        ),
     ],
 )
 def test_refusals_read_as_on_cpu(call):

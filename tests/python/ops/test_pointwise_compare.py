@@ -12,7 +12,14 @@ from torch_tpu.testing.against_cpu import assert_matches_cpu
 nan, inf = torch.nan, torch.inf
 EDGES = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 2.5]
 COMPARISONS = [torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge]
-PREDICATES = [torch.isnan, torch.isinf, torch.isfinite, torch.isposinf, torch.isneginf, torch.signbit]
+PREDICATES = [
+    torch.isnan,
+    torch.isinf,
+    torch.isfinite,
+    torch.isposinf,
+    torch.isneginf,
+    torch.signbit,
+]
 
 
 def pairs(values, dtype):
@@ -20,7 +27,17 @@ def pairs(values, dtype):
     return torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype)
 
 
-@pytest.mark.parametrize("f", [*COMPARISONS, torch.logical_and, torch.logical_or, torch.logical_xor, torch.heaviside, torch.copysign])
+@pytest.mark.parametrize(
+    "f",
+    [
+        *COMPARISONS,
+        torch.logical_and,
+        torch.logical_or,
+        torch.logical_xor,
+        torch.heaviside,
+        torch.copysign,
+    ],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_binary_of_special_values_matches_cpu(f, dtype):
     assert_matches_cpu(f, *pairs(EDGES, dtype))
@@ -45,7 +62,9 @@ def test_equality_of_complex_matches_cpu():
 
 
 @pytest.mark.parametrize("f", PREDICATES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.bool]
+)
 def test_predicates_match_cpu(f, dtype):
     x = torch.tensor([*EDGES, -nan] if dtype.is_floating_point else [0, 1, -1], dtype=dtype)
     assert_matches_cpu(f, x)
@@ -56,7 +75,9 @@ def test_predicates_of_complex_match_cpu(f):
     assert_matches_cpu(f, torch.tensor([1j, complex(nan, inf), complex(inf, 0), complex(0, nan)]))
 
 
-@pytest.mark.parametrize("f", [torch.logical_not, lambda x: x.bool(), lambda x: torch.logical_and(x, x[0])])
+@pytest.mark.parametrize(
+    "f", [torch.logical_not, lambda x: x.bool(), lambda x: torch.logical_and(x, x[0])]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.complex64])
 def test_truth_of_values_matches_cpu(f, dtype):
     x = torch.tensor([0, 1, 2] if dtype is torch.int64 else [nan, 0.0, -0.0, 2.0], dtype=dtype)
@@ -68,7 +89,9 @@ def test_where_promotes_and_broadcasts_as_on_cpu():
     c = torch.tensor([[True], [False]])
     assert_matches_cpu(lambda c: torch.where(c, 1, 2.5), c)
     assert_matches_cpu(torch.where, c, torch.tensor([1, 2]), torch.tensor(0.5))
-    assert_matches_cpu(torch.where, c, torch.randn(3, requires_grad=True), torch.randn(2, 3, requires_grad=True))
+    assert_matches_cpu(
+        torch.where, c, torch.randn(3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    )
 
 
 def test_where_takes_only_the_chosen_value():
@@ -78,7 +101,9 @@ def test_where_takes_only_the_chosen_value():
 @pytest.mark.parametrize("value", [2, 2.5, -inf])
 def test_masked_fill_matches_cpu(value):
     mask = torch.tensor([True, False, True])
-    assert_matches_cpu(lambda x, m: x.masked_fill(m, value), torch.randn(2, 3, requires_grad=True), mask)
+    assert_matches_cpu(
+        lambda x, m: x.masked_fill(m, value), torch.randn(2, 3, requires_grad=True), mask
+    )
     assert_matches_cpu(lambda x, m: x.clone().masked_fill_(m, value), torch.randn(2, 3), mask)
 
 
@@ -92,7 +117,9 @@ def test_masked_fill_values_share_one_program():
 
 def test_isclose_and_allclose_match_cpu():
     a, b = pairs(EDGES, torch.float32)
-    assert_matches_cpu(lambda a, b: (torch.isclose(a, b), torch.isclose(a, b, equal_nan=True)), a, b)
+    assert_matches_cpu(
+        lambda a, b: (torch.isclose(a, b), torch.isclose(a, b, equal_nan=True)), a, b
+    )
     assert torch.allclose(a.to("tpu"), a.to("tpu"), equal_nan=True)
     assert not torch.allclose(a.to("tpu"), b.to("tpu"), equal_nan=True)
 

@@ -46,7 +46,9 @@ def test_16_bit_floats_compute_in_f32(f, dtype):
     assert_matches_cpu(f, x, reference=torch.float32)
 
 
-COMPLEX = [f for f in UNARY + PERIODIC if f not in (torch.erf, torch.erfc, torch.deg2rad, torch.rad2deg)]
+COMPLEX = [
+    f for f in UNARY + PERIODIC if f not in (torch.erf, torch.erfc, torch.deg2rad, torch.rad2deg)
+]
 
 
 @pytest.mark.parametrize("f", COMPLEX)
@@ -58,11 +60,15 @@ def test_complex_matches_cpu(f):
 @pytest.mark.parametrize("f", UNARY + PERIODIC)
 def test_gradients_match_cpu(f):
     low = 1.1 if f is torch.acosh else 0.1
-    x = make_tensor((4, 5), dtype=torch.float64, device="cpu", low=low, high=low + 0.8, requires_grad=True)
+    x = make_tensor(
+        (4, 5), dtype=torch.float64, device="cpu", low=low, high=low + 0.8, requires_grad=True
+    )
     assert_matches_cpu(f, x)
 
 
-@pytest.mark.parametrize("f", [torch.atan2, torch.xlogy, torch.logaddexp, torch.logaddexp2, torch.hypot])
+@pytest.mark.parametrize(
+    "f", [torch.atan2, torch.xlogy, torch.logaddexp, torch.logaddexp2, torch.hypot]
+)
 def test_binary_of_special_values_matches_cpu(f):
     a, b = zip(*itertools.product(EDGES, EDGES), strict=True)
     assert_matches_cpu(f, torch.tensor(a), torch.tensor(b))
@@ -82,7 +88,9 @@ def test_frexp_matches_cpu(dtype):
 
 def test_ldexp_and_xlogy_with_numbers_match_cpu():
     x = torch.tensor([0.0, 1.0, 2.5])
-    assert_matches_cpu(lambda x: (torch.xlogy(x, 2), torch.xlogy(3, x), torch.ldexp(x, torch.full_like(x, 3))), x)
+    assert_matches_cpu(
+        lambda x: (torch.xlogy(x, 2), torch.xlogy(3, x), torch.ldexp(x, torch.full_like(x, 3))), x
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from torch.testing import assert_close
+
 from torch_tpu.testing import count_compiles
 
 N = 100_000
@@ -31,7 +32,11 @@ def test_fills_have_their_distribution(dtype):
     assert_moments(x.geometric_(0.3), 1 / 0.3, math.sqrt(0.7) / 0.3)
     assert x.min().item() == 1
     assert_moments(x.bernoulli_(0.3), 0.3, math.sqrt(0.21))
-    assert_moments(x.log_normal_(0, 0.25), math.exp(0.03125), math.exp(0.03125) * math.sqrt(math.exp(0.0625) - 1))
+    assert_moments(
+        x.log_normal_(0, 0.25),
+        math.exp(0.03125),
+        math.exp(0.03125) * math.sqrt(math.exp(0.0625) - 1),
+    )
     assert abs(x.cauchy_(1, 2).float().median().item() - 1) < 0.05
 
 
@@ -60,7 +65,8 @@ def test_integers_cover_their_range_evenly():
 
 
 @pytest.mark.parametrize(
-    "dtype, top", [(torch.uint8, 255), (torch.int8, 127), (torch.int64, 2**63 - 1), (torch.float16, 2048)]
+    "dtype, top",
+    [(torch.uint8, 255), (torch.int8, 127), (torch.int64, 2**63 - 1), (torch.float16, 2048)],
 )
 def test_random_without_bounds_fills_what_the_dtype_holds(dtype, top):
     x = empty(dtype).random_()
@@ -141,7 +147,9 @@ def test_other_parameters_and_seeds_share_one_program():
 
 def test_randperm_is_a_permutation():
     p = torch.randperm(1000, device="tpu").cpu()
-    assert torch.equal(p.sort().values, torch.arange(1000)) and not torch.equal(p, torch.arange(1000))
+    assert torch.equal(p.sort().values, torch.arange(1000)) and not torch.equal(
+        p, torch.arange(1000)
+    )
 
 
 @pytest.mark.parametrize("rate", [0.5, 9.9, 10.0, 1000.0])

@@ -25,7 +25,9 @@ def test_reduction_of_dims_matches_cpu(f, dim, keepdim):
     assert_matches_cpu(lambda x: f(x, dim=dim, keepdim=keepdim), x)
 
 
-@pytest.mark.parametrize("f", [torch.mean, torch.var, torch.std, torch.logsumexp, torch.linalg.vector_norm])
+@pytest.mark.parametrize(
+    "f", [torch.mean, torch.var, torch.std, torch.logsumexp, torch.linalg.vector_norm]
+)
 @pytest.mark.parametrize("dim", [0, -1, (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_statistic_of_dims_matches_cpu(f, dim, keepdim):
@@ -33,7 +35,21 @@ def test_statistic_of_dims_matches_cpu(f, dim, keepdim):
     assert_matches_cpu(lambda x: f(x, dim=dim, keepdim=keepdim), x)
 
 
-@pytest.mark.parametrize("f", [torch.sum, torch.prod, torch.amax, torch.amin, torch.any, torch.all, torch.count_nonzero, torch.max, torch.min, torch.aminmax])
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.sum,
+        torch.prod,
+        torch.amax,
+        torch.amin,
+        torch.any,
+        torch.all,
+        torch.count_nonzero,
+        torch.max,
+        torch.min,
+        torch.aminmax,
+    ],
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_whole_reduction_has_cpus_dtype_and_value(f, dtype):
     x = make_tensor((3, 4), dtype=dtype, device="cpu", low=0, high=3)
@@ -41,7 +57,9 @@ def test_whole_reduction_has_cpus_dtype_and_value(f, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("f", [torch.sum, torch.mean, torch.var, torch.std, torch.prod, torch.linalg.vector_norm])
+@pytest.mark.parametrize(
+    "f", [torch.sum, torch.mean, torch.var, torch.std, torch.prod, torch.linalg.vector_norm]
+)
 def test_16_bit_floats_accumulate_in_f32(f, dtype):
     x = make_tensor((1000,), dtype=dtype, device="cpu", low=0.9, high=1.1)
     assert_matches_cpu(f, x, reference=torch.float32)
@@ -53,15 +71,27 @@ def test_long_sum_keeps_its_precision():
 
 
 @pytest.mark.parametrize("f", [torch.sum, torch.mean, torch.prod, torch.nansum])
-@pytest.mark.parametrize("source, dtype", [(torch.float32, torch.float64), (torch.int32, torch.float32), (torch.bool, torch.int32), (torch.float32, torch.bfloat16)])
+@pytest.mark.parametrize(
+    "source, dtype",
+    [
+        (torch.float32, torch.float64),
+        (torch.int32, torch.float32),
+        (torch.bool, torch.int32),
+        (torch.float32, torch.bfloat16),
+    ],
+)
 def test_dtype_argument_matches_cpu(f, source, dtype):
     if f is torch.mean and not dtype.is_floating_point:
         pytest.skip("mean gives floating types only")
     x = make_tensor((3, 4), dtype=source, device="cpu", low=0, high=2)
-    assert_matches_cpu(lambda x: f(x, dim=1, dtype=dtype) if f is not torch.prod else f(x, 1, dtype=dtype), x)
+    assert_matches_cpu(
+        lambda x: f(x, dim=1, dtype=dtype) if f is not torch.prod else f(x, 1, dtype=dtype), x
+    )
 
 
-@pytest.mark.parametrize("f, identity", [(torch.sum, 0), (torch.prod, 1), (torch.any, 0), (torch.all, 1)])
+@pytest.mark.parametrize(
+    "f, identity", [(torch.sum, 0), (torch.prod, 1), (torch.any, 0), (torch.all, 1)]
+)
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
 def test_empty_reduction_gives_the_identity(f, identity, shape):
     x = torch.empty(shape)
@@ -71,13 +101,17 @@ def test_empty_reduction_gives_the_identity(f, identity, shape):
 
 def test_mean_and_variance_of_too_few_are_nan():
     assert_matches_cpu(lambda x: (x.mean(), x.var(), x.std(), x.logsumexp(0)), torch.empty(0))
-    assert_matches_cpu(lambda x: (x.var(), x.var(correction=0), x.var(correction=3)), torch.tensor([2.0]))
+    assert_matches_cpu(
+        lambda x: (x.var(), x.var(correction=0), x.var(correction=3)), torch.tensor([2.0])
+    )
 
 
 @pytest.mark.parametrize("correction", [0, 1, 2, 0.5])
 @pytest.mark.parametrize("f", [torch.var, torch.std, torch.var_mean, torch.std_mean])
 def test_corrections_match_cpu(f, correction):
-    assert_matches_cpu(lambda x: f(x, dim=1, correction=correction), torch.randn(3, 5, requires_grad=True))
+    assert_matches_cpu(
+        lambda x: f(x, dim=1, correction=correction), torch.randn(3, 5, requires_grad=True)
+    )
 
 
 def test_corrections_share_one_program():
@@ -98,11 +132,18 @@ def test_variance_of_complex_is_real():
     assert_matches_cpu(lambda z: (torch.var(z, 1), torch.std(z)), z)
 
 
-@pytest.mark.parametrize("f", [torch.max, torch.min, torch.argmax, torch.argmin, torch.amax, torch.amin, torch.aminmax])
-@pytest.mark.parametrize("values", [[1.0, nan, 3.0, nan], [-inf, -inf], [inf, nan], [2.0, 3.0, 3.0, 2.0], [0.0, -0.0]])
+@pytest.mark.parametrize(
+    "f", [torch.max, torch.min, torch.argmax, torch.argmin, torch.amax, torch.amin, torch.aminmax]
+)
+@pytest.mark.parametrize(
+    "values", [[1.0, nan, 3.0, nan], [-inf, -inf], [inf, nan], [2.0, 3.0, 3.0, 2.0], [0.0, -0.0]]
+)
 def test_nan_wins_and_the_first_of_equals_is_the_index(f, values):
     x = torch.tensor([values, values[::-1]])
-    assert_matches_cpu(lambda x: tuple(f(x, dim=1)) if f in (torch.max, torch.min, torch.aminmax) else f(x, dim=1), x)
+    assert_matches_cpu(
+        lambda x: tuple(f(x, dim=1)) if f in (torch.max, torch.min, torch.aminmax) else f(x, dim=1),
+        x,
+    )
 
 
 @pytest.mark.parametrize("f", [torch.max, torch.min])
@@ -127,7 +168,9 @@ def test_argument_of_the_flat_tensor_matches_cpu(f, keepdim):
 @pytest.mark.parametrize("dim", [0, -1])
 def test_rank_0_answers_to_dims_0_and_minus_1(dim):
     x = torch.tensor(3.0)
-    assert_matches_cpu(lambda x: (x.sum(dim), x.amax(dim), *x.max(dim), x.argmin(dim), x.prod(dim), x.any(dim)), x)
+    assert_matches_cpu(
+        lambda x: (x.sum(dim), x.amax(dim), *x.max(dim), x.argmin(dim), x.prod(dim), x.any(dim)), x
+    )
 
 
 @pytest.mark.parametrize("p", [0, 1, 2, 3, 0.5, -1, inf, -inf])
@@ -159,7 +202,13 @@ def test_nan_counts_as_true():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8, torch.bool])
 def test_hash_tensor_matches_cpu(dtype):
     x = make_tensor((3, 4), dtype=dtype, device="cpu")
-    assert_matches_cpu(lambda x: (torch.hash_tensor(x).view(torch.int64), torch.hash_tensor(x, 1).view(torch.int64)), x)
+    assert_matches_cpu(
+        lambda x: (
+            torch.hash_tensor(x).view(torch.int64),
+            torch.hash_tensor(x, 1).view(torch.int64),
+        ),
+        x,
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,13 @@ def assert_same_run(ours, theirs, x, state=None):
     """Outputs, final states and the gradients of input and parameters are the CPU's."""
     x = x.requires_grad_()
     moved = x.detach().to("tpu").requires_grad_()
-    to = lambda s: None if s is None else tuple(t.to("tpu") for t in s) if isinstance(s, tuple) else s.to("tpu")  # noqa: E731
+    to = lambda s: (
+        None
+        if s is None
+        else tuple(t.to("tpu") for t in s)
+        if isinstance(s, tuple)
+        else s.to("tpu")
+    )  # noqa: E731
     flat = lambda r: [t for e in r for t in (e if isinstance(e, tuple) else (e,))]  # noqa: E731
     got, want = ours(moved, to(state)), theirs(x, state)
     got, want = ((r,) if isinstance(r, torch.Tensor) else r for r in (got, want))
@@ -32,7 +38,8 @@ def assert_same_run(ours, theirs, x, state=None):
 
 @pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
 @pytest.mark.parametrize(
-    "options", [{}, {"num_layers": 2, "bidirectional": True}, {"batch_first": True}, {"bias": False}]
+    "options",
+    [{}, {"num_layers": 2, "bidirectional": True}, {"batch_first": True}, {"bias": False}],
 )
 def test_recurrent_layers_match_cpu(kind, options):
     ours, theirs = pair(kind, 5, 4, **options)
@@ -41,7 +48,9 @@ def test_recurrent_layers_match_cpu(kind, options):
 
 def test_lstm_with_an_initial_state_matches_cpu():
     ours, theirs = pair(torch.nn.LSTM, 5, 4)
-    assert_same_run(ours, theirs, torch.randn(3, 2, 5), (torch.randn(1, 2, 4), torch.randn(1, 2, 4)))
+    assert_same_run(
+        ours, theirs, torch.randn(3, 2, 5), (torch.randn(1, 2, 4), torch.randn(1, 2, 4))
+    )
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -37,9 +37,17 @@ def test_cumsum_of_bf16_is_kept_in_f32():
     assert x.to("tpu").cumsum(0)[-1].item() == 400
 
 
-@pytest.mark.parametrize("f", [torch.cumsum, torch.cumprod, torch.cummax, torch.cummin, torch.logcumsumexp])
+@pytest.mark.parametrize(
+    "f", [torch.cumsum, torch.cumprod, torch.cummax, torch.cummin, torch.logcumsumexp]
+)
 def test_special_values_match_cpu(f):
-    for x in ([1.0, NAN, 2, NAN, 1], [1.0, -INF, 2, INF, 3], [-INF, -INF, 2], [INF, -INF], [2.0, 0, INF, 1]):
+    for x in (
+        [1.0, NAN, 2, NAN, 1],
+        [1.0, -INF, 2, INF, 3],
+        [-INF, -INF, 2],
+        [INF, -INF],
+        [2.0, 0, INF, 1],
+    ):
         assert_matches_cpu(lambda x: f(x, 0), torch.tensor(x))
 
 

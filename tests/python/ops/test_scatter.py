@@ -28,8 +28,12 @@ def test_scatter_into_a_corner_matches_cpu(dtype):
 
 def test_of_duplicates_the_last_wins():
     i = torch.tensor([1, 1, 1])
-    assert_matches_cpu(lambda x, i, s: x.scatter(0, i, s), torch.zeros(3), i, torch.tensor([1.0, 2, 3]))
-    assert_matches_cpu(lambda x, i, s: x.index_put((i,), s), torch.zeros(3), i, torch.tensor([1.0, 2, 3]))
+    assert_matches_cpu(
+        lambda x, i, s: x.scatter(0, i, s), torch.zeros(3), i, torch.tensor([1.0, 2, 3])
+    )
+    assert_matches_cpu(
+        lambda x, i, s: x.index_put((i,), s), torch.zeros(3), i, torch.tensor([1.0, 2, 3])
+    )
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

@@ -10,7 +10,15 @@ from torch_tpu.testing import assert_same_error, count_compiles
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 aten = torch.ops.aten
-ALL_DTYPES = [torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool, torch.complex64]
+ALL_DTYPES = [
+    torch.float32,
+    torch.bfloat16,
+    torch.float64,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 
 # What a graph does with views: their *_copy forms run the same lowerings in eager mode.
 VIEW_COPIES = {
@@ -19,16 +27,31 @@ VIEW_COPIES = {
     "permute": lambda x: torch.permute_copy(x, (2, 0, -2)),
     "transpose": lambda x: torch.transpose_copy(x, 0, -1),
     "t": lambda x: torch.t_copy(x[0]),
-    "squeeze": lambda x: (torch.squeeze_copy(x[:1]), torch.squeeze_copy(x[:1], 0), torch.squeeze_copy(x[:1], (0, 1))),
+    "squeeze": lambda x: (
+        torch.squeeze_copy(x[:1]),
+        torch.squeeze_copy(x[:1], 0),
+        torch.squeeze_copy(x[:1], (0, 1)),
+    ),
     "unsqueeze": lambda x: torch.unsqueeze_copy(x, -1),
     "select": lambda x: (torch.select_copy(x, 1, -1), torch.select_copy(x, 0, 1)),
-    "slice": lambda x: (torch.slice_copy(x, 1, 1, 100, 2), torch.slice_copy(x, 2, -2), torch.slice_copy(x, 0, 5)),
+    "slice": lambda x: (
+        torch.slice_copy(x, 1, 1, 100, 2),
+        torch.slice_copy(x, 2, -2),
+        torch.slice_copy(x, 0, 5),
+    ),
     "split": lambda x: torch.split_copy(x, 2, 1),
     "split_with_sizes": lambda x: torch.split_with_sizes_copy(x, [1, 0, 2], 1),
     "unbind": lambda x: torch.unbind_copy(x, 1),
-    "diagonal": lambda x: (torch.diagonal_copy(x), torch.diagonal_copy(x, 1, 2, 1), torch.diagonal_copy(x, -9)),
+    "diagonal": lambda x: (
+        torch.diagonal_copy(x),
+        torch.diagonal_copy(x, 1, 2, 1),
+        torch.diagonal_copy(x, -9),
+    ),
     "unfold": lambda x: (torch.unfold_copy(x, 2, 3, 1), torch.unfold_copy(x, 0, 2, 5)),
-    "as_strided": lambda x: (torch.as_strided_copy(x, (2, 2), (3, 1), 4), torch.as_strided_copy(x, (3, 3), (1, 1))),
+    "as_strided": lambda x: (
+        torch.as_strided_copy(x, (2, 2), (3, 1), 4),
+        torch.as_strided_copy(x, (3, 3), (1, 1)),
+    ),
     "alias": torch.alias_copy,
     "detach": torch.detach_copy,
     "narrow": lambda x: torch.narrow_copy(x, 2, 1, 2),
@@ -41,8 +64,12 @@ def test_view_copy_matches_cpu(name, dtype):
     assert_matches_cpu(VIEW_COPIES[name], make_tensor((2, 3, 4), dtype=dtype, device="cpu"))
 
 
-@pytest.mark.parametrize("source", [torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.bfloat16])
-@pytest.mark.parametrize("target", [torch.float32, torch.int64, torch.uint8, torch.complex64, torch.float16])
+@pytest.mark.parametrize(
+    "source", [torch.float32, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.bfloat16]
+)
+@pytest.mark.parametrize(
+    "target", [torch.float32, torch.int64, torch.uint8, torch.complex64, torch.float16]
+)
 def test_view_as_dtype_keeps_the_bytes(source, target):
     x = make_tensor((3, 16), dtype=source, device="cpu", low=0, high=9)
     y = aten.view_copy.dtype(x.to("tpu"), target).cpu()
@@ -70,7 +97,18 @@ def test_scatter_into_a_view_matches_cpu(name, dtype):
 
 def test_gradients_of_views_match_cpu():
     x = torch.randn(4, 6, 5, requires_grad=True)
-    assert_matches_cpu(lambda x: (x[1], x[:, -1], x[..., 1:4:2], x[:, 5:2], x.diagonal(-1, 0, 1), x.unfold(1, 4, 1), x.unfold(1, 2, 3)), x)
+    assert_matches_cpu(
+        lambda x: (
+            x[1],
+            x[:, -1],
+            x[..., 1:4:2],
+            x[:, 5:2],
+            x.diagonal(-1, 0, 1),
+            x.unfold(1, 4, 1),
+            x.unfold(1, 2, 3),
+        ),
+        x,
+    )
 
 
 def test_starts_of_slices_and_indices_share_one_program():
@@ -86,18 +124,47 @@ def test_starts_of_slices_and_indices_share_one_program():
 @pytest.mark.parametrize("dtype", ALL_DTYPES)
 def test_joining_and_moving_match_cpu(dtype):
     x = make_tensor((2, 3, 4), dtype=dtype, device="cpu")
-    assert_matches_cpu(lambda x: (torch.cat([x, x], 1), torch.stack([x, x], -1), x.flip(0, -1), x.roll(2, 1), x.roll((1, -5), (0, 2)), x.roll(7)), x)
-    assert_matches_cpu(lambda x: (x.repeat(2, 1, 3), x.repeat(2, 1, 1, 1), x[0].tril(), x.triu(1), x.tril(-1), torch.diag_embed(x, 1, 0, 2)), x)
+    assert_matches_cpu(
+        lambda x: (
+            torch.cat([x, x], 1),
+            torch.stack([x, x], -1),
+            x.flip(0, -1),
+            x.roll(2, 1),
+            x.roll((1, -5), (0, 2)),
+            x.roll(7),
+        ),
+        x,
+    )
+    assert_matches_cpu(
+        lambda x: (
+            x.repeat(2, 1, 3),
+            x.repeat(2, 1, 1, 1),
+            x[0].tril(),
+            x.triu(1),
+            x.tril(-1),
+            torch.diag_embed(x, 1, 0, 2),
+        ),
+        x,
+    )
 
 
 def test_cat_promotes_and_ignores_old_empty_tensors():
     a, b, empty = torch.ones(2, 3), torch.ones(1, 3, dtype=torch.int64), torch.empty(0)
-    assert_matches_cpu(lambda a, b, e: (torch.cat([a, b]), torch.cat([e, a]), torch.cat([b, b.bool()])), a, b, empty)
+    assert_matches_cpu(
+        lambda a, b, e: (torch.cat([a, b]), torch.cat([e, a]), torch.cat([b, b.bool()])),
+        a,
+        b,
+        empty,
+    )
 
 
 def test_gradients_of_joining_match_cpu():
     x, y = torch.randn(2, 3, requires_grad=True), torch.randn(2, 1, requires_grad=True)
-    assert_matches_cpu(lambda x, y: (torch.cat([x, y, x], 1), x.roll(1, 0), x.flip(1), x.triu(), x.repeat(2, 2)), x, y)
+    assert_matches_cpu(
+        lambda x, y: (torch.cat([x, y, x], 1), x.roll(1, 0), x.flip(1), x.triu(), x.repeat(2, 2)),
+        x,
+        y,
+    )
 
 
 def test_diagonals_of_triangles_share_one_program():
@@ -108,7 +175,9 @@ def test_diagonals_of_triangles_share_one_program():
     assert compiled == []
 
 
-@pytest.mark.parametrize("pads", [(1, 2), (0, 1, 2, 0), (-1, 2), (-1, -1, 1, 0), (0, 0, 0, 0, 1, 1)])
+@pytest.mark.parametrize(
+    "pads", [(1, 2), (0, 1, 2, 0), (-1, 2), (-1, -1, 1, 0), (0, 0, 0, 0, 1, 1)]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool])
 def test_constant_pad_matches_cpu(pads, dtype):
     x = make_tensor((2, 3, 4), dtype=dtype, device="cpu")
@@ -122,13 +191,25 @@ def test_trace_matches_cpu(dtype):
 
 def test_pixel_shuffles_match_cpu():
     x = torch.randn(2, 8, 4, 6, requires_grad=True)
-    assert_matches_cpu(lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x, 2), torch.channel_shuffle(x, 4)), x)
+    assert_matches_cpu(
+        lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x, 2), torch.channel_shuffle(x, 4)), x
+    )
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
 def test_empty_tensors_match_cpu(shape):
     x = torch.empty(shape)
-    assert_matches_cpu(lambda x: (torch.cat([x, x]), x.flip(0), x.roll(1, 0), x.repeat(2, 3), torch.stack([x, x]), F.pad(x, (1, 1))), x)
+    assert_matches_cpu(
+        lambda x: (
+            torch.cat([x, x]),
+            x.flip(0),
+            x.roll(1, 0),
+            x.repeat(2, 3),
+            torch.stack([x, x]),
+            F.pad(x, (1, 1)),
+        ),
+        x,
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,10 @@ REAL_LINE = {
     "modified_bessel_k1": (special.modified_bessel_k1, scipy.special.k1),
     "scaled_modified_bessel_k0": (special.scaled_modified_bessel_k0, scipy.special.k0e),
     "scaled_modified_bessel_k1": (special.scaled_modified_bessel_k1, scipy.special.k1e),
-    "spherical_bessel_j0": (special.spherical_bessel_j0, lambda x: scipy.special.spherical_jn(0, x)),
+    "spherical_bessel_j0": (
+        special.spherical_bessel_j0,
+        lambda x: scipy.special.spherical_jn(0, x),
+    ),
     "airy_ai": (special.airy_ai, lambda x: scipy.special.airy(x)[0]),
     "erfcx": (special.erfcx, scipy.special.erfcx),
     "log_ndtr": (special.log_ndtr, scipy.special.log_ndtr),
@@ -45,7 +48,9 @@ AT_POLES = ("lgamma", "digamma")
 
 # Near a zero a series has only absolute precision: hence atol.
 @pytest.mark.parametrize("name", REAL_LINE)
-@pytest.mark.parametrize("dtype, rtol, atol", [(torch.float64, 1e-11, 1e-13), (torch.float32, 1e-5, 1e-5)])
+@pytest.mark.parametrize(
+    "dtype, rtol, atol", [(torch.float64, 1e-11, 1e-13), (torch.float32, 1e-5, 1e-5)]
+)
 def test_function_on_the_real_line_matches_scipy(name, dtype, rtol, atol):
     f, reference = REAL_LINE[name]
     points = [x for x in POINTS if name not in AT_POLES or x > 0 or abs(x - round(x)) > 0.2]
@@ -68,18 +73,31 @@ def test_limits_at_infinity_are_reached():
 
 
 def test_quantiles_match_cpu():
-    p = torch.tensor([0.0, 1e-300, 1e-20, 1e-5, 0.01, 0.3, 0.5, 0.7, 0.999, 1.0, -0.1, 1.1, nan], dtype=torch.float64)
+    p = torch.tensor(
+        [0.0, 1e-300, 1e-20, 1e-5, 0.01, 0.3, 0.5, 0.7, 0.999, 1.0, -0.1, 1.1, nan],
+        dtype=torch.float64,
+    )
     assert_matches_cpu(special.ndtri, p, rtol=1e-11, atol=1e-13)
     assert_matches_cpu(torch.erfinv, torch.tensor([-1.0, -0.9, 0.0, 0.5, 1.0, 2.0, nan]))
 
 
-@pytest.mark.parametrize("f, reference", [(torch.igamma, scipy.special.gammainc), (torch.igammac, scipy.special.gammaincc)])
+@pytest.mark.parametrize(
+    "f, reference",
+    [(torch.igamma, scipy.special.gammainc), (torch.igammac, scipy.special.gammaincc)],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_incomplete_gamma_matches_scipy(f, reference, dtype):
     values = [0.1, 0.9, 1.0, 2.5, 7.0, 30.0, 150.0]
-    a, x = (torch.tensor(v, dtype=dtype) for v in zip(*itertools.product(values, values), strict=True))
+    a, x = (
+        torch.tensor(v, dtype=dtype) for v in zip(*itertools.product(values, values), strict=True)
+    )
     want = torch.from_numpy(reference(a.double().numpy(), x.double().numpy())).to(dtype)
-    assert_close(f(a.to("tpu"), x.to("tpu")).cpu(), want, rtol=1e-11 if dtype is torch.float64 else 1.3e-6, atol=0)
+    assert_close(
+        f(a.to("tpu"), x.to("tpu")).cpu(),
+        want,
+        rtol=1e-11 if dtype is torch.float64 else 1.3e-6,
+        atol=0,
+    )
 
 
 @pytest.mark.parametrize("f", [torch.igamma, torch.igammac])
@@ -100,8 +118,17 @@ def test_polygamma_matches_scipy_and_cpu(n):
 
 
 def test_zeta_matches_cpu():
-    s, q = zip(*itertools.product([1.0, 1.5, 2.0, 3.0, 7.0, 0.5], [0.1, 1.0, 2.5, 10.0, 0.0, -1.0, -2.5]), strict=True)
-    assert_matches_cpu(special.zeta, torch.tensor(s, dtype=torch.float64), torch.tensor(q, dtype=torch.float64), rtol=1e-11, atol=1e-13)
+    s, q = zip(
+        *itertools.product([1.0, 1.5, 2.0, 3.0, 7.0, 0.5], [0.1, 1.0, 2.5, 10.0, 0.0, -1.0, -2.5]),
+        strict=True,
+    )
+    assert_matches_cpu(
+        special.zeta,
+        torch.tensor(s, dtype=torch.float64),
+        torch.tensor(q, dtype=torch.float64),
+        rtol=1e-11,
+        atol=1e-13,
+    )
     assert_matches_cpu(lambda q: special.zeta(2, q), torch.tensor([1.0, 2.0]))
 
 
@@ -115,30 +142,60 @@ POLYNOMIALS = [f"{s}chebyshev_polynomial_{k}" for s in ("", "shifted_") for k in
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomial_matches_cpu(name):
-    x, n = zip(*itertools.product([-3.0, -1.0, -0.4, 0.0, 0.7, 1.0, 2.0], [-1, 0, 1, 2, 5, 8, 9, 20]), strict=True)
+    x, n = zip(
+        *itertools.product([-3.0, -1.0, -0.4, 0.0, 0.7, 1.0, 2.0], [-1, 0, 1, 2, 5, 8, 9, 20]),
+        strict=True,
+    )
     f = getattr(special, name)
-    assert_matches_cpu(f, torch.tensor(x, dtype=torch.float64), torch.tensor(n, dtype=torch.float64), rtol=1e-10, atol=1e-10)
+    assert_matches_cpu(
+        f,
+        torch.tensor(x, dtype=torch.float64),
+        torch.tensor(n, dtype=torch.float64),
+        rtol=1e-10,
+        atol=1e-10,
+    )
 
 
 def test_polynomial_of_a_number_matches_cpu():
     x = torch.tensor([0.3, -2.0])
-    assert_matches_cpu(lambda x: (special.legendre_polynomial_p(x, 4), special.chebyshev_polynomial_t(0.5, x.abs())), x)
+    assert_matches_cpu(
+        lambda x: (
+            special.legendre_polynomial_p(x, 4),
+            special.chebyshev_polynomial_t(0.5, x.abs()),
+        ),
+        x,
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nextafter_matches_cpu(dtype):
-    a, b = zip(*itertools.product([0.0, -0.0, 1.0, -1.0, inf, nan, 1e-45], [0.0, 2.0, -inf, nan]), strict=True)
-    assert_matches_cpu(torch.nextafter, torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype), rtol=0, atol=0)
+    a, b = zip(
+        *itertools.product([0.0, -0.0, 1.0, -1.0, inf, nan, 1e-45], [0.0, 2.0, -inf, nan]),
+        strict=True,
+    )
+    assert_matches_cpu(
+        torch.nextafter, torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype), rtol=0, atol=0
+    )
 
 
 def test_xlog1py_matches_cpu():
-    x, y = zip(*itertools.product([0.0, 1.0, -2.0, nan, inf], [-1.0, 0.0, 1e-9, nan, inf]), strict=True)
+    x, y = zip(
+        *itertools.product([0.0, 1.0, -2.0, nan, inf], [-1.0, 0.0, 1e-9, nan, inf]), strict=True
+    )
     assert_matches_cpu(special.xlog1py, torch.tensor(x), torch.tensor(y))
 
 
 def test_gradients_match_cpu():
     x = torch.rand(5, dtype=torch.float64).add(0.5).requires_grad_()
-    for f in (special.i0e, special.i1, torch.lgamma, torch.digamma, torch.erfinv, special.log_ndtr, special.entr):
+    for f in (
+        special.i0e,
+        special.i1,
+        torch.lgamma,
+        torch.digamma,
+        torch.erfinv,
+        special.log_ndtr,
+        special.entr,
+    ):
         y = (x.detach() / 2).requires_grad_() if f is torch.erfinv else x
         assert_matches_cpu(f, y)
 
@@ -146,7 +203,15 @@ def test_gradients_match_cpu():
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
 def test_empty_and_rank_0_match_cpu(shape):
     x = torch.ones(shape)
-    assert_matches_cpu(lambda x: (special.i0(x), torch.igamma(x, x), special.legendre_polynomial_p(x, x), torch.polygamma(2, x)), x)
+    assert_matches_cpu(
+        lambda x: (
+            special.i0(x),
+            torch.igamma(x, x),
+            special.legendre_polynomial_p(x, x),
+            torch.polygamma(2, x),
+        ),
+        x,
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,15 @@ import torch.nn.functional as F
 
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
-SIZES = [((7,), (11,)), ((7,), (3,)), ((5,), (10,)), ((1,), (4,)), ((5, 6), (8, 9)), ((9, 8), (4, 3)), ((3, 4, 5), (5, 6, 7))]
+SIZES = [
+    ((7,), (11,)),
+    ((7,), (3,)),
+    ((5,), (10,)),
+    ((1,), (4,)),
+    ((5, 6), (8, 9)),
+    ((9, 8), (4, 3)),
+    ((3, 4, 5), (5, 6, 7)),
+]
 LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -15,7 +23,9 @@ TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 @pytest.mark.parametrize("before, after", SIZES)
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
 def test_nearest_matches_cpu(before, after, mode):
-    assert_matches_cpu(lambda x: F.interpolate(x, after, mode=mode), torch.randn(2, 3, *before).requires_grad_())
+    assert_matches_cpu(
+        lambda x: F.interpolate(x, after, mode=mode), torch.randn(2, 3, *before).requires_grad_()
+    )
 
 
 @pytest.mark.parametrize("before, after", SIZES)
@@ -24,14 +34,20 @@ def test_nearest_matches_cpu(before, after, mode):
 def test_linear_matches_cpu(before, after, align_corners, dtype):
     x = torch.randn(2, 3, *before, dtype=dtype).requires_grad_()
     mode = LINEAR[len(before)]
-    assert_matches_cpu(lambda x: F.interpolate(x, after, mode=mode, align_corners=align_corners), x, **TOLERANCE)
+    assert_matches_cpu(
+        lambda x: F.interpolate(x, after, mode=mode, align_corners=align_corners), x, **TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("before, after", [c for c in SIZES if len(c[0]) == 2])
 @pytest.mark.parametrize("align_corners", [False, True])
 def test_cubic_matches_cpu(before, after, align_corners):
     x = torch.randn(2, 3, *before).requires_grad_()
-    assert_matches_cpu(lambda x: F.interpolate(x, after, mode="bicubic", align_corners=align_corners), x, **TOLERANCE)
+    assert_matches_cpu(
+        lambda x: F.interpolate(x, after, mode="bicubic", align_corners=align_corners),
+        x,
+        **TOLERANCE,
+    )
 
 
 @pytest.mark.parametrize("before, after", [c for c in SIZES if len(c[0]) == 2])
@@ -55,11 +71,19 @@ def test_nearest_of_bytes_copies():
 
 def test_bfloat16_sums_in_f32():
     x = torch.randn(1, 2, 9, 9, dtype=torch.bfloat16).requires_grad_()
-    assert_matches_cpu(lambda x: F.interpolate(x, (20, 4), mode="bilinear"), x, reference=torch.float32, rtol=1e-2, atol=1e-2)
+    assert_matches_cpu(
+        lambda x: F.interpolate(x, (20, 4), mode="bilinear"),
+        x,
+        reference=torch.float32,
+        rtol=1e-2,
+        atol=1e-2,
+    )
 
 
 def test_infinity_reaches_only_its_neighbours():
     x = torch.randn(1, 1, 6, 6)
     x[0, 0, 2, 2] = torch.inf
     y = F.interpolate(x.to("tpu"), (12, 12), mode="bilinear").cpu()
-    assert torch.equal(torch.isfinite(y), torch.isfinite(F.interpolate(x, (12, 12), mode="bilinear")))
+    assert torch.equal(
+        torch.isfinite(y), torch.isfinite(F.interpolate(x, (12, 12), mode="bilinear"))
+    )

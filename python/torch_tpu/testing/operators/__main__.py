@@ -47,7 +47,12 @@ class Worker:
     def _start(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "torch_tpu.testing.operators", "--serve"],
-            env={**os.environ, "TORCH_TPU_PLATFORM": self._platform, "TORCH_TPU_QUIET": "1", "TORCH_TPU_HOST_FALLBACK": "0"},
+            env={
+                **os.environ,
+                "TORCH_TPU_PLATFORM": self._platform,
+                "TORCH_TPU_QUIET": "1",
+                "TORCH_TPU_HOST_FALLBACK": "0",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -98,11 +103,15 @@ def samples_for(check: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--platform", choices=PLUGINS, default=PLUGINS[0], help="the column of the page")
+    parser.add_argument(
+        "--platform", choices=PLUGINS, default=PLUGINS[0], help="the column of the page"
+    )
     parser.add_argument("--only", default="", help="a regular expression of entries")
     parser.add_argument("--checks", default="", help="a regular expression of checks")
     parser.add_argument("--resume", action="store_true", help="only what the page has not")
-    parser.add_argument("--failing", action="store_true", help="only what the page says does not pass, or has not")
+    parser.add_argument(
+        "--failing", action="store_true", help="only what the page says does not pass, or has not"
+    )
     parser.add_argument("--render", action="store_true", help="run nothing: write the page anew")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one check")
@@ -142,7 +151,10 @@ def main() -> None:
                 record["decomposed"] = sorted(decomposed)
                 if todo.qsize() % 50 == 0:
                     page.save(options.page, record)
-                    print(f"{total - todo.qsize()} of {total}, {time.time() - began:.0f} s", flush=True)
+                    print(
+                        f"{total - todo.qsize()} of {total}, {time.time() - began:.0f} s",
+                        flush=True,
+                    )
 
     threads = [threading.Thread(target=drive) for _ in range(options.workers)]
     for t in threads:

@@ -42,7 +42,17 @@ RANDOM = re.compile(
 # Which of equal values comes first is not defined: an index is compared by shape, where there may be ties.
 TIES = ("sort", "argsort", "topk", "kthvalue")
 # In-place operators that change what the tensor is, not what it holds.
-RESHAPES = ("as_strided", "squeeze", "t", "transpose", "swapaxes", "swapdims", "unsqueeze", "resize_", "resize_as_")
+RESHAPES = (
+    "as_strided",
+    "squeeze",
+    "t",
+    "transpose",
+    "swapaxes",
+    "swapdims",
+    "unsqueeze",
+    "resize_",
+    "resize_as_",
+)
 # Sums run in another order than the CPU's, and XLA's transcendental functions are others: what the samples' conditioning makes of
 # a few units in the last place. The CPU rounds 16-bit floats between the steps of an operator, the device once.
 TOLERANCE = {
@@ -96,7 +106,9 @@ def _to_tpu(tree: Any) -> Any:
     return tree_map(move, tree)
 
 
-def _compare(what: str, expected: Any, actual: Any, values: bool = True, indices: bool = True) -> None:
+def _compare(
+    what: str, expected: Any, actual: Any, values: bool = True, indices: bool = True
+) -> None:
     expected, actual = _tensors(expected), _tensors(actual)
     if len(expected) != len(actual):
         raise Wrong(f"{what}: {len(actual)} results for {len(expected)}")
@@ -108,7 +120,9 @@ def _compare(what: str, expected: Any, actual: Any, values: bool = True, indices
         if values and e.layout == torch.strided and (indices or e.dtype != torch.int64):
             rtol, atol = TOLERANCE.get(e.dtype, (0, 0))
             try:
-                torch.testing.assert_close(a.detach().cpu(), e.detach(), rtol=rtol, atol=atol, equal_nan=True)
+                torch.testing.assert_close(
+                    a.detach().cpu(), e.detach(), rtol=rtol, atol=atol, equal_nan=True
+                )
             except AssertionError as error:
                 raise Wrong(f"{what}: {_line(error)}") from None
 
@@ -158,7 +172,9 @@ def _moved(op: Any, sample: Any) -> tuple[tuple, dict]:
     args, kwargs = _to_tpu(((sample.input, *sample.args), sample.kwargs))
     if op.name == "tensor_split":  # its indices are a CPU tensor by definition
         args = (args[0], *sample.args)
-    if op.full_name == "as_strided.partial_views":  # the sample is itself a view of a larger storage
+    if (
+        op.full_name == "as_strided.partial_views"
+    ):  # the sample is itself a view of a larger storage
         x = sample.input.detach()
         whole = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
         view = whole.to("tpu").as_strided(x.size(), x.stride(), x.storage_offset())
@@ -235,7 +251,9 @@ def _one_out(op: Any, what: str, sample: Any, grad: bool) -> bool:
         if not _tensors(expected):
             return False
         for name, make in OUTS.items():
-            host, outs = (tree_map(lambda t, m=make, d=d: m(t, d), expected) for d in ("cpu", "tpu"))
+            host, outs = (
+                tree_map(lambda t, m=make, d=d: m(t, d), expected) for d in ("cpu", "tpu")
+            )
             try:
                 op(*args, **sample.kwargs, out=host)
             except Exception:  # this out is refused
@@ -245,7 +263,9 @@ def _one_out(op: Any, what: str, sample: Any, grad: bool) -> bool:
             # Against the functional result: the CPU's gelu, avg_pool3d and narrow_copy write a strided out wrongly.
             processed = [sample.output_process_fn_grad(r) for r in (expected, outs)]
             ties = op.name in TIES and sample.input.dtype != torch.float32
-            _compare(f"{what}, {name} out", *processed, not _is_random(op, sample), indices=not ties)
+            _compare(
+                f"{what}, {name} out", *processed, not _is_random(op, sample), indices=not ties
+            )
             # What fits is written as it lies; how a resized one lies is the operator's choice.
             after = [_used_strides(t) for t in _tensors(outs)]
             if name == "strided" and before != after:
@@ -278,7 +298,9 @@ OUTS = {
 def _module(entry: str, check: str, samples: int) -> int:
     info = find(entry)
     training = check == "train"
-    inputs = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=training)
+    inputs = info.module_inputs_func(
+        info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
+    )
     values = not RANDOM.search(entry)
     count = 0
     for sample in islice(inputs, samples):
@@ -317,7 +339,11 @@ def _optimizer(entry: str, check: str, samples: int) -> int:
     count = 0
     # Every configuration where the survey asks for depth: they differ by more than their numbers.
     for sample in inputs if samples > 2 else inputs[:samples]:
-        options = {k: v for k, v in sample.kwargs.items() if k not in ("foreach", "fused", "differentiable", "capturable")}
+        options = {
+            k: v
+            for k, v in sample.kwargs.items()
+            if k not in ("foreach", "fused", "differentiable", "capturable")
+        }
         if check != "for-loop":
             options[check] = True
         elif "foreach" in info.supported_impls:
@@ -344,7 +370,10 @@ def _trained(info: Any, device: str, options: dict) -> Iterator[torch.Tensor]:
     if device == "cpu":
         options = {k: v for k, v in options.items() if k not in ("fused", "foreach")}
     if device == "tpu":
-        options = {k: v.to("tpu") if isinstance(v, torch.Tensor) and options.get("fused") else v for k, v in options.items()}
+        options = {
+            k: v.to("tpu") if isinstance(v, torch.Tensor) and options.get("fused") else v
+            for k, v in options.items()
+        }
     if info.optim_cls is torch.optim.LBFGS:
         # Its twenty inner iterations divide by differences that vanish as it converges, and rounding grows without bound.
         options.setdefault("max_iter", 3)

@@ -66,7 +66,12 @@ def status(column: dict[str, Any], entry: str, check: str) -> tuple[str, str]:
 
 def entry_status(column: dict[str, Any], entry: str) -> tuple[str, str]:
     """The worst of an entry's checks, and its text after the check's name."""
-    found = [(ORDER.index(kind), kind, check, text) for check in checks_of(entry) for kind, text in [status(column, entry, check)] if kind]
+    found = [
+        (ORDER.index(kind), kind, check, text)
+        for check in checks_of(entry)
+        for kind, text in [status(column, entry, check)]
+        if kind
+    ]
     if not found:
         return "", ""
     _, kind, check, text = min(found)
@@ -83,7 +88,9 @@ def stale(record: dict[str, Any]) -> list[str]:
 
 
 def _counts(column: dict[str, Any], kind: str) -> Counter[str]:
-    return Counter(entry_status(column, e)[0] for e in entries() if e.startswith(kind + "/") and e in column)
+    return Counter(
+        entry_status(column, e)[0] for e in entries() if e.startswith(kind + "/") and e in column
+    )
 
 
 def summary(record: dict[str, Any]) -> str:
@@ -116,19 +123,35 @@ def render(record: dict[str, Any]) -> str:
         "",
         f"Lowerings: {len(record['lowerings'])}. Operators that run by PyTorch's decompositions, seen in these runs: {len(record['decomposed'])}.",
         "",
-        "| Plugin | Database | Entries | " + " | ".join(k.capitalize() for k in reversed(ORDER)) + " |",
+        "| Plugin | Database | Entries | "
+        + " | ".join(k.capitalize() for k in reversed(ORDER))
+        + " |",
         "|---|---|---|" + "---|" * len(ORDER),
     ]
     for plugin in plugins:
         for kind, title in TITLES.items():
             counts = _counts(record["plugins"][plugin], kind)
-            lines.append(f"| {plugin} | {title} | {sum(counts.values())} | " + " | ".join(str(counts[k]) for k in reversed(ORDER)) + " |")
+            lines.append(
+                f"| {plugin} | {title} | {sum(counts.values())} | "
+                + " | ".join(str(counts[k]) for k in reversed(ORDER))
+                + " |"
+            )
     for kind, title in TITLES.items():
-        lines += ["", f"## {title}", "", "| Entry | " + " | ".join(plugins) + " | First that does not pass |", "|---|" + "---|" * (len(plugins) + 1)]
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| Entry | " + " | ".join(plugins) + " | First that does not pass |",
+            "|---|" + "---|" * (len(plugins) + 1),
+        ]
         for entry in entries():
             if not entry.startswith(kind + "/"):
                 continue
             found = [entry_status(record["plugins"][p], entry) for p in plugins]
             text = next((t for _, t in found if t), "").replace("|", "\\|")
-            lines.append(f"| {entry.partition('/')[2]} | " + " | ".join(k or "not run" for k, _ in found) + f" | {text[:200]} |")
+            lines.append(
+                f"| {entry.partition('/')[2]} | "
+                + " | ".join(k or "not run" for k, _ in found)
+                + f" | {text[:200]} |"
+            )
     return "\n".join(lines) + "\n"
