@@ -58,7 +58,8 @@ runtime::Device& device_at(c10::DeviceIndex index) { return runtime::Device::at(
 c10::DataPtr TpuAllocator::allocate(size_t nbytes) {
   return translate_errors([&] {
     runtime::Device& device = runtime::Device::at(current_device());
-    TORCH_CHECK_WITH(OutOfMemoryError, nbytes <= static_cast<size_t>(std::numeric_limits<int64_t>::max()),
+    TORCH_CHECK_WITH(OutOfMemoryError,
+                     nbytes <= static_cast<size_t>(std::numeric_limits<int64_t>::max()),
                      "tpu out of memory. Tried to allocate ", nbytes, " bytes.");
     require_capacity(device, static_cast<int64_t>(nbytes));
     return make_data_ptr(device, static_cast<int64_t>(nbytes));
@@ -66,7 +67,8 @@ c10::DataPtr TpuAllocator::allocate(size_t nbytes) {
 }
 
 void TpuAllocator::copy_data(void*, const void*, size_t) const {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "a tpu storage is not copied by address: copy the tensor over it");
+  TORCH_CHECK_NOT_IMPLEMENTED(false,
+                              "a tpu storage is not copied by address: copy the tensor over it");
 }
 
 bool TpuAllocator::initialized() { return runtime::Device::initialized(); }
@@ -74,7 +76,8 @@ bool TpuAllocator::initialized() { return runtime::Device::initialized(); }
 c10::CachingDeviceAllocator::DeviceStats TpuAllocator::getDeviceStats(c10::DeviceIndex index) {
   const runtime::MemoryStats m = translate_errors([&] { return device_at(index).memory(); });
   c10::CachingDeviceAllocator::DeviceStats stats;
-  for (StatArray* a : {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes, &stats.requested_bytes})
+  for (StatArray* a :
+       {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes, &stats.requested_bytes})
     set(*a, m.allocated, m.peak, m.total_allocated, m.total_freed);
   for (StatArray* a : {&stats.allocation, &stats.segment, &stats.active})
     set(*a, m.count, m.peak_count, m.total_count, m.total_count - m.count);
@@ -107,9 +110,11 @@ void require_capacity(runtime::Device& device, int64_t nbytes) {
   static const int64_t total = capacity(device).total;  // of every device of the process
   if (nbytes <= total) return;
   const Capacity c = capacity(device);
-  TORCH_CHECK_WITH(OutOfMemoryError, false, "tpu out of memory. Tried to allocate ", readable(nbytes), ". tpu:",
-                   device.index(), " has a total capacity of ", readable(c.total), " of which ", readable(c.free),
-                   " is free. Arrays of this process hold ", readable(device.memory().allocated), ".");
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "tpu out of memory. Tried to allocate ",
+                   readable(nbytes), ". tpu:", device.index(), " has a total capacity of ",
+                   readable(c.total), " of which ", readable(c.free),
+                   " is free. Arrays of this process hold ", readable(device.memory().allocated),
+                   ".");
 }
 
 REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator())

@@ -7,8 +7,8 @@
 
 namespace torch_tpu::aten {
 
-// What CPU's kernels refuse, in their words, and PyTorch's meta functions let through or word otherwise. Called on a miss, before
-// the meta function.
+// What CPU's kernels refuse, in their words, and PyTorch's meta functions let through or word
+// otherwise. Called on a miss, before the meta function.
 void check_call(const OpPlan& plan, const c10::IValue* args);
 
 }  // namespace torch_tpu::aten

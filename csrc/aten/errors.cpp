@@ -45,11 +45,13 @@ void describe(std::ostream& out, const c10::IValue& v) {
 
 }  // namespace
 
-std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args) {
+std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args,
+                               size_t num_args) {
   std::ostringstream out;
   const char* separator = "";
   for (size_t i = 0; i < num_args && i < schema.arguments().size(); ++i) {
-    const bool tensors = args[i].isTensor() || args[i].isTensorList() || (args[i].isList() && !args[i].isIntList());
+    const bool tensors =
+        args[i].isTensor() || args[i].isTensorList() || (args[i].isList() && !args[i].isIntList());
     if (args[i].isNone()) continue;
     out << separator;
     if (!tensors) out << schema.arguments()[i].name() << "=";
@@ -59,10 +61,13 @@ std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IVa
   return out.str();
 }
 
-void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args, const std::string& why) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, schema.operator_name(), " is not implemented for tpu: got ", describe_arguments(schema, args, num_args), ".",
+void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args,
+                     const std::string& why) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, schema.operator_name(), " is not implemented for tpu: got ",
+                              describe_arguments(schema, args, num_args), ".",
                               why.empty() ? "" : " " + why + ".",
-                              " To run it on the CPU, slowly, set TORCH_TPU_HOST_FALLBACK=1 or use `with torch.tpu.allow_host_fallback():`.");
+                              " To run it on the CPU, slowly, set TORCH_TPU_HOST_FALLBACK=1 or use "
+                              "`with torch.tpu.allow_host_fallback():`.");
 }
 
 void rethrow(const std::string& what) {
@@ -73,11 +78,16 @@ void rethrow(const std::string& what) {
   } catch (const lower::UserError& e) {
     using Kind = lower::UserError::Kind;
     switch (e.kind()) {
-      case Kind::index: TORCH_CHECK_INDEX(false, e.what());
-      case Kind::type: TORCH_CHECK_TYPE(false, e.what());
-      case Kind::value: TORCH_CHECK_VALUE(false, e.what());
-      case Kind::not_implemented: TORCH_CHECK_NOT_IMPLEMENTED(false, e.what());
-      case Kind::runtime: TORCH_CHECK(false, e.what());
+      case Kind::index:
+        TORCH_CHECK_INDEX(false, e.what());
+      case Kind::type:
+        TORCH_CHECK_TYPE(false, e.what());
+      case Kind::value:
+        TORCH_CHECK_VALUE(false, e.what());
+      case Kind::not_implemented:
+        TORCH_CHECK_NOT_IMPLEMENTED(false, e.what());
+      case Kind::runtime:
+        TORCH_CHECK(false, e.what());
     }
     throw;
   } catch (const runtime::CheckFailed& e) {
@@ -87,11 +97,13 @@ void rethrow(const std::string& what) {
     TORCH_CHECK(!text.starts_with(runtime_error), text.substr(runtime_error.size()));
     TORCH_CHECK_INDEX(false, text);
   } catch (const pjrt::Error& e) {
-    TORCH_CHECK_WITH(OutOfMemoryError, e.code() != pjrt::Code::resource_exhausted, "tpu: out of memory: ", what, ": ", e.what());
+    TORCH_CHECK_WITH(OutOfMemoryError, e.code() != pjrt::Code::resource_exhausted,
+                     "tpu: out of memory: ", what, ": ", e.what());
     TORCH_CHECK_NOT_IMPLEMENTED(e.code() != pjrt::Code::unimplemented, what, ": ", e.what());
     TORCH_CHECK(false, what, ": ", e.what());
   } catch (const hlo::Error& e) {
-    TORCH_CHECK(false, "tpu: internal error in the lowering of ", what, ": ", e.what(), ". Please report this with the call that made it.");
+    TORCH_CHECK(false, "tpu: internal error in the lowering of ", what, ": ", e.what(),
+                ". Please report this with the call that made it.");
   } catch (const std::out_of_range& e) {
     TORCH_CHECK(false, e.what());
   } catch (const std::logic_error& e) {

@@ -10,8 +10,8 @@
 // The one place where exceptions of the layers below become PyTorch's, and so Python's.
 namespace torch_tpu::aten {
 
-// Call inside a catch block: pjrt out of memory -> torch.OutOfMemoryError, a failed check -> its type, UserError -> its kind,
-// anything else RuntimeError naming `what`. c10 errors pass unchanged.
+// Call inside a catch block: pjrt out of memory -> torch.OutOfMemoryError, a failed check -> its
+// type, UserError -> its kind, anything else RuntimeError naming `what`. c10 errors pass unchanged.
 [[noreturn]] void rethrow(const std::string& what);
 
 // Runs f and translates what it throws.
@@ -30,10 +30,13 @@ decltype(auto) translate_errors(F&& f) {
   return translated("tpu", std::forward<F>(f));
 }
 
-// NotImplementedError for an operator with neither lowering nor decomposition: operator, dtypes, shapes, what to do.
-[[noreturn]] void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args, const std::string& why);
+// NotImplementedError for an operator with neither lowering nor decomposition: operator, dtypes,
+// shapes, what to do.
+[[noreturn]] void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args,
+                                  size_t num_args, const std::string& why);
 
 // "float32[3, 4], float64[5], p=2.5": a call's arguments for messages.
-std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args, size_t num_args);
+std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args,
+                               size_t num_args);
 
 }  // namespace torch_tpu::aten

@@ -9,7 +9,9 @@ namespace torch_tpu::aten {
 namespace {
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -38,7 +40,8 @@ bool Event::query() const { return !mark_ || mark_->done_ns != 0; }
 void Event::wait() const {
   if (!mark_) return;
   for (const pjrt::Event& e : mark_->pending) e.wait();
-  // The waiter can wake before the plugin's thread has called back; the time is the same to within that gap.
+  // The waiter can wake before the plugin's thread has called back; the time is the same to within
+  // that gap.
   int64_t unset = 0;
   mark_->done_ns.compare_exchange_strong(unset, now_ns());
 }

@@ -7,8 +7,9 @@
 
 namespace torch_tpu::aten {
 
-// What torch.Event holds: the end of all that was launched on a device before the last record(). Any thread may query or wait;
-// destruction does not wait. The time is taken on the host when the plugin reports completion.
+// What torch.Event holds: the end of all that was launched on a device before the last record().
+// Any thread may query or wait; destruction does not wait. The time is taken on the host when the
+// plugin reports completion.
 class Event {
  public:
   // Marks the end of what `device` was given so far; forgets an earlier mark.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation and fills. A fill of a whole storage launches nothing: the cell holds a splat until somebody reads it.
+// Allocation and fills. A fill of a whole storage launches nothing: the cell holds a splat until
+// somebody reads it.
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
@@ -21,20 +22,25 @@ Device& device_or_current(std::optional<at::Device> device) {
   return translated("torch.empty", [&]() -> Device& { return Device::at(index); });
 }
 
-void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_memory, at::ScalarType dtype) {
-  TORCH_CHECK_NOT_IMPLEMENTED(c10::layout_or_default(layout) == at::kStrided, "tpu: only strided tensors, not ", *layout);
+void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_memory,
+                   at::ScalarType dtype) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::layout_or_default(layout) == at::kStrided,
+                              "tpu: only strided tensors, not ", *layout);
   TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), "Only dense CPU tensors can be pinned");
   to_dtype(dtype);  // refuses what XLA has no type for
 }
 
 bool fills_whole(const at::Tensor& t) {
-  return view::covers(static_cast<int64_t>(t.storage().nbytes()), {to_dtype(t.scalar_type()), t.sizes().vec(), t.strides().vec(), t.storage_offset()}) && !t.is_conj() &&
-         !t.is_neg();
+  return view::covers(
+             static_cast<int64_t>(t.storage().nbytes()),
+             {to_dtype(t.scalar_type()), t.sizes().vec(), t.strides().vec(), t.storage_offset()}) &&
+         !t.is_conj() && !t.is_neg();
 }
 
 // The tensor's storage becomes a splat of `value`, rounded and checked as CPU does.
 void set_splat(const at::Tensor& t, const at::Scalar& value) {
-  const at::Tensor host = at::scalar_tensor(value, at::TensorOptions().dtype(t.scalar_type()).device(at::kCPU));
+  const at::Tensor host =
+      at::scalar_tensor(value, at::TensorOptions().dtype(t.scalar_type()).device(at::kCPU));
   runtime::ScalarValue s;
   s.dtype = to_dtype(t.scalar_type());
   std::memcpy(s.bits, host.const_data_ptr(), host.element_size());
@@ -43,37 +49,56 @@ void set_splat(const at::Tensor& t, const at::Scalar& value) {
   cell->value = Array(new runtime::DeviceArray(*cell->device, runtime::intern(type), s));
 }
 
-// torch.use_deterministic_algorithms: memory that nobody wrote reads as NaN, or the largest integer.
+// torch.use_deterministic_algorithms: memory that nobody wrote reads as NaN, or the largest
+// integer.
 at::Tensor deterministic(at::Tensor t) {
-  if (at::globalContext().deterministicAlgorithms() && at::globalContext().deterministicFillUninitializedMemory() && t.numel() > 0) {
-    if (t.is_floating_point() || t.is_complex()) t.fill_(std::numeric_limits<double>::quiet_NaN());
-    else if (t.scalar_type() == at::kBool) t.fill_(true);
-    else t.fill_(c10::isIntegralType(t.scalar_type(), false) ? static_cast<int64_t>((uint64_t{1} << (8 * t.element_size() - (c10::isSignedType(t.scalar_type()) ? 1 : 0) - (t.element_size() == 8 && !c10::isSignedType(t.scalar_type()) ? 1 : 0))) - 1) : 0);
+  if (at::globalContext().deterministicAlgorithms() &&
+      at::globalContext().deterministicFillUninitializedMemory() && t.numel() > 0) {
+    if (t.is_floating_point() || t.is_complex())
+      t.fill_(std::numeric_limits<double>::quiet_NaN());
+    else if (t.scalar_type() == at::kBool)
+      t.fill_(true);
+    else
+      t.fill_(c10::isIntegralType(t.scalar_type(), false)
+                  ? static_cast<int64_t>(
+                        (uint64_t{1}
+                         << (8 * t.element_size() - (c10::isSignedType(t.scalar_type()) ? 1 : 0) -
+                             (t.element_size() == 8 && !c10::isSignedType(t.scalar_type()) ? 1
+                                                                                           : 0))) -
+                        1)
+                  : 0);
   }
   return t;
 }
 
-at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype_opt, std::optional<at::Layout> layout, std::optional<at::Device> device,
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype_opt,
+                 std::optional<at::Layout> layout, std::optional<at::Device> device,
                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   const at::ScalarType dtype = c10::dtype_or_default(dtype_opt);
   check_options(layout, pin_memory, dtype);
   at::detail::check_size_nonnegative(size);
   at::Tensor t = make_tensor(device_or_current(device), dtype, size, {}, {});
-  if (format && *format != at::MemoryFormat::Contiguous && *format != at::MemoryFormat::Preserve) t.unsafeGetTensorImpl()->empty_tensor_restride(*format);
+  if (format && *format != at::MemoryFormat::Contiguous && *format != at::MemoryFormat::Preserve)
+    t.unsafeGetTensorImpl()->empty_tensor_restride(*format);
   return deterministic(std::move(t));
 }
 
-at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype_opt, std::optional<at::Layout> layout,
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride,
+                         std::optional<at::ScalarType> dtype_opt, std::optional<at::Layout> layout,
                          std::optional<at::Device> device, std::optional<bool> pin_memory) {
   const at::ScalarType dtype = c10::dtype_or_default(dtype_opt);
   check_options(layout, pin_memory, dtype);
   TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   at::detail::check_size_nonnegative(size);
-  for (int64_t s : stride) TORCH_CHECK(s >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
+  for (int64_t s : stride)
+    TORCH_CHECK(
+        s >= 0,
+        "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
   return deterministic(make_tensor(device_or_current(device), dtype, size, stride, {}));
 }
 
-at::Tensor& run_in_place(const char* name, const char* overload, at::Tensor& self, c10::IValue value, bool has_value) {
+at::Tensor& run_in_place(const char* name, const char* overload, at::Tensor& self,
+                         c10::IValue value, bool has_value) {
   torch::jit::Stack stack{self};
   if (has_value) stack.push_back(std::move(value));
   callable_of(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload))(&stack);
@@ -90,7 +115,8 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
 }
 
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
-  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(), " dimensions.");
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+              value.dim(), " dimensions.");
   if (value.device().is_cpu()) return fill_scalar(self, value.item());
   if (self.numel() == 0) return self;
   return run_in_place("aten::fill_", "Tensor", self, value, true);
@@ -99,12 +125,16 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
 at::Tensor& zero_(at::Tensor& self) { return fill_scalar(self, 0); }
 
 // start and step are operands: torch.arange(n, n + 1) in a decoding loop is one program.
-at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
+at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
+                       at::Tensor& out) {
   at::Tensor meta = at::empty({0}, out.options().device(at::kMeta));
   at::arange_out(meta, start, end, step);
   if (out.sizes() != meta.sizes()) out.resize_(meta.sizes());
   if (out.numel() == 0) return out;
-  at::Tensor values = run_lowering("tpu::arange", {start, step, out.numel(), static_cast<int64_t>(to_dtype(out.scalar_type()))}).at(0);
+  at::Tensor values =
+      run_lowering("tpu::arange",
+                   {start, step, out.numel(), static_cast<int64_t>(to_dtype(out.scalar_type()))})
+          .at(0);
   return out.copy_(values);
 }
 

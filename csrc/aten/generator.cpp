@@ -17,12 +17,14 @@
 namespace torch_tpu::aten {
 namespace {
 
-constexpr size_t kStateBytes = 2 * sizeof(uint64_t);  // seed, offset: CUDA's layout, which DTensor's tracker reads
+constexpr size_t kStateBytes =
+    2 * sizeof(uint64_t);  // seed, offset: CUDA's layout, which DTensor's tracker reads
 
 }  // namespace
 
 TpuGenerator::TpuGenerator(c10::DeviceIndex index)
-    : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, index), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
+    : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, index),
+                         c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
 void TpuGenerator::set_current_seed(uint64_t seed) {
   seed_ = seed;
@@ -39,7 +41,8 @@ uint64_t TpuGenerator::get_offset() const { return offset_; }
 uint64_t TpuGenerator::current_seed() const { return seed_; }
 
 uint64_t TpuGenerator::seed() {
-  const uint64_t random = c10::detail::getNonDeterministicRandom(/*is_cuda=*/true);  // 53 bits: exact in Python and JSON
+  const uint64_t random = c10::detail::getNonDeterministicRandom(
+      /*is_cuda=*/true);  // 53 bits: exact in Python and JSON
   set_current_seed(random);
   return random;
 }
@@ -55,7 +58,8 @@ void TpuGenerator::set_state(const c10::TensorImpl& new_state) {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> TpuGenerator::get_state() const {
-  at::Tensor state = at::empty({static_cast<int64_t>(kStateBytes)}, at::TensorOptions().dtype(at::kByte).device(at::kCPU));
+  at::Tensor state = at::empty({static_cast<int64_t>(kStateBytes)},
+                               at::TensorOptions().dtype(at::kByte).device(at::kCPU));
   const uint64_t words[2] = {seed_, offset_};
   std::memcpy(state.mutable_data_ptr(), words, kStateBytes);
   return state.getIntrusivePtr();
@@ -74,17 +78,21 @@ TpuGenerator* TpuGenerator::clone_impl() const {
   return copy;
 }
 
-// Made on demand and without a client, so that torch.manual_seed at the top of a script costs no start-up.
+// Made on demand and without a client, so that torch.manual_seed at the top of a script costs no
+// start-up.
 const at::Generator& default_generator(c10::DeviceIndex index) {
   static std::mutex mutex;
-  static auto* generators = new std::array<at::Generator, std::numeric_limits<c10::DeviceIndex>::max() + 1>;  // leaked
+  static auto* generators =
+      new std::array<at::Generator, std::numeric_limits<c10::DeviceIndex>::max() + 1>;  // leaked
   at::Generator& generator = (*generators)[normalize(index)];
   const std::lock_guard<std::mutex> lock(mutex);
   if (!generator.defined()) generator = make_generator(normalize(index));
   return generator;
 }
 
-at::Generator make_generator(c10::DeviceIndex index) { return at::make_generator<TpuGenerator>(normalize(index)); }
+at::Generator make_generator(c10::DeviceIndex index) {
+  return at::make_generator<TpuGenerator>(normalize(index));
+}
 
 TpuGenerator* generator_or_default(const std::optional<at::Generator>& g, c10::DeviceIndex index) {
   return at::get_generator_or_default<TpuGenerator>(g, default_generator(index));

@@ -15,7 +15,8 @@ thread_local c10::DeviceIndex current_index = 0;
 
 Event* event_of(void* event) { return static_cast<Event*>(event); }
 
-// What torch.device("tpu") is to PyTorch: the current device and stream of each thread, events, waiting.
+// What torch.device("tpu") is to PyTorch: the current device and stream of each thread, events,
+// waiting.
 struct TpuGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return c10::kPrivateUse1; }
 
@@ -41,8 +42,12 @@ struct TpuGuard final : c10::impl::DeviceGuardImplInterface {
     }
   }
 
-  c10::Stream getStream(c10::Device device) const override { return current_stream(device.index()); }
-  c10::Stream getDefaultStream(c10::Device device) const override { return default_stream(device.index()); }
+  c10::Stream getStream(c10::Device device) const override {
+    return current_stream(device.index());
+  }
+  c10::Stream getDefaultStream(c10::Device device) const override {
+    return default_stream(device.index());
+  }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
     return stream_from_pool(device.index(), high_priority);
   }
@@ -53,16 +58,18 @@ struct TpuGuard final : c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream& stream) const override { return stream_is_idle(stream); }
   void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
 
-  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex index, const c10::EventFlag) const override {
-    TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ", static_cast<int>(index),
-                " does not match recording stream's device index ", static_cast<int>(stream.device_index()), ".");
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex index,
+              const c10::EventFlag) const override {
+    TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ",
+                static_cast<int>(index), " does not match recording stream's device index ",
+                static_cast<int>(stream.device_index()), ".");
     translate_errors([&] {
       if (!*event) *event = new Event;
       event_of(*event)->record(Device::at(normalize(stream.device_index())));
     });
   }
-  // The device is one queue: what the event marks was launched earlier, so the stream is after it already. An event of another
-  // device is waited for here, on the host.
+  // The device is one queue: what the event marks was launched earlier, so the stream is after it
+  // already. An event of another device is waited for here, on the host.
   void block(void* event, const c10::Stream&) const override {
     if (event && Device::count() > 1) translate_errors([&] { event_of(event)->wait(); });
   }
@@ -70,13 +77,17 @@ struct TpuGuard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event) translate_errors([&] { event_of(event)->wait(); });
   }
-  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete event_of(event); }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    delete event_of(event);
+  }
   double elapsedTime(void* start, void* end, const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
     return event_of(start)->elapsed_ms(*event_of(end));
   }
 
-  void synchronizeDevice(const c10::DeviceIndex index) const override { synchronize_stream(default_stream(index)); }
+  void synchronizeDevice(const c10::DeviceIndex index) const override {
+    synchronize_stream(default_stream(index));
+  }
 
   c10::DeviceCapability getDeviceCapability(c10::Device) const override {
     c10::DeviceCapability capability;
@@ -86,7 +97,8 @@ struct TpuGuard final : c10::impl::DeviceGuardImplInterface {
     has.has_UInt16 = has.has_UInt32 = has.has_UInt64 = 1;
     has.has_Half = has.has_BFloat16 = has.has_Float = has.has_Double = 1;
     has.has_ComplexFloat = has.has_ComplexDouble = 1;
-    has.has_Float8_e5m2 = has.has_Float8_e4m3fn = has.has_Float8_e5m2fnuz = has.has_Float8_e4m3fnuz = 1;
+    has.has_Float8_e5m2 = has.has_Float8_e4m3fn = has.has_Float8_e5m2fnuz =
+        has.has_Float8_e4m3fnuz = 1;
     has.has_Float8_e8m0fnu = 1;
     return capability;
   }

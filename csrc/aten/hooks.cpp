@@ -26,7 +26,9 @@ struct TpuHooks final : at::PrivateUse1HooksInterface {
     translate_errors([] { Device::client(); });
   }
 
-  c10::DeviceIndex deviceCount() const override { return static_cast<c10::DeviceIndex>(Device::configured_count()); }
+  c10::DeviceIndex deviceCount() const override {
+    return static_cast<c10::DeviceIndex>(Device::configured_count());
+  }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
   void setCurrentDevice(c10::DeviceIndex index) const override { set_current_device(index); }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
@@ -39,8 +41,12 @@ struct TpuHooks final : at::PrivateUse1HooksInterface {
     return index < 0 ? current_device() : exchangeDevice(index);
   }
 
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override { return default_generator(index); }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return make_generator(index); }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
+    return default_generator(index);
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    return make_generator(index);
+  }
 
   at::Device getDeviceFromPtr(void* address) const override {
     const c10::DeviceIndex index = device_of_address(address);

@@ -21,7 +21,8 @@ class PinnedAllocator final : public at::HostAllocator {
     if (nbytes == 0) return {nullptr, nullptr, &release, at::kCPU};
     const size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
     void* address = rounded < nbytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
-    TORCH_CHECK_WITH(OutOfMemoryError, address, "pinned memory: the host could not allocate ", nbytes, " bytes");
+    TORCH_CHECK_WITH(OutOfMemoryError, address, "pinned memory: the host could not allocate ",
+                     nbytes, " bytes");
     const std::lock_guard<std::mutex> lock(mutex_);
     live_.emplace(address, rounded);
     for (at::Stat* s : {&stats_.allocations, &stats_.active_requests}) s->increase(1);
@@ -30,7 +31,9 @@ class PinnedAllocator final : public at::HostAllocator {
     return {address, address, &release, at::kCPU};
   }
   at::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, size_t nbytes) const override { default_copy_data(to, from, nbytes); }
+  void copy_data(void* to, const void* from, size_t nbytes) const override {
+    default_copy_data(to, from, nbytes);
+  }
 
   void free(void* address) {
     if (!address) return;
@@ -50,10 +53,12 @@ class PinnedAllocator final : public at::HostAllocator {
     auto it = live_.upper_bound(address);
     if (it == live_.begin()) return false;
     --it;
-    return std::less<>()(address, static_cast<const void*>(static_cast<const char*>(it->first) + it->second));
+    return std::less<>()(
+        address, static_cast<const void*>(static_cast<const char*>(it->first) + it->second));
   }
 
-  // A transfer that still reads the memory holds the storage itself (aten/copy); nothing is reused behind its back.
+  // A transfer that still reads the memory holds the storage itself (aten/copy); nothing is reused
+  // behind its back.
   bool record_event(void*, void*, c10::Stream) override { return false; }
   void empty_cache() override {}
   at::HostStats get_stats() override {
@@ -72,7 +77,8 @@ class PinnedAllocator final : public at::HostAllocator {
 
  private:
   std::array<at::Stat*, 4> all() {
-    return {&stats_.allocations, &stats_.active_requests, &stats_.allocated_bytes, &stats_.active_bytes};
+    return {&stats_.allocations, &stats_.active_requests, &stats_.allocated_bytes,
+            &stats_.active_bytes};
   }
 
   std::mutex mutex_;

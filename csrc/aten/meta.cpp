@@ -13,7 +13,8 @@
 namespace torch_tpu::aten {
 namespace {
 
-// Meta twins of a call's tensors. One tensor given twice has one twin, so that `out is self` stays true.
+// Meta twins of a call's tensors. One tensor given twice has one twin, so that `out is self` stays
+// true.
 class Twins {
  public:
   c10::IValue of(const c10::IValue& v) {
@@ -25,7 +26,9 @@ class Twins {
     }
     if (v.isOptionalTensorList()) {
       c10::List<std::optional<at::Tensor>> out;
-      for (const c10::IValue& e : v.toListRef()) out.push_back(e.isNone() ? std::optional<at::Tensor>() : std::optional<at::Tensor>(of(e.toTensor())));
+      for (const c10::IValue& e : v.toListRef())
+        out.push_back(e.isNone() ? std::optional<at::Tensor>()
+                                 : std::optional<at::Tensor>(of(e.toTensor())));
       return out;
     }
     if (v.isGenerator()) return c10::IValue();  // its device would be refused
@@ -52,14 +55,16 @@ void flatten(const c10::IValue& v, std::vector<at::Tensor>& out) {
   if (v.isTensor()) {
     out.push_back(v.toTensor());
   } else if (v.isList()) {
-    for (const c10::IValue& e : v.toListRef()) out.push_back(e.isTensor() ? e.toTensor() : at::Tensor());
+    for (const c10::IValue& e : v.toListRef())
+      out.push_back(e.isTensor() ? e.toTensor() : at::Tensor());
   } else {
     out.emplace_back();
   }
 }
 
 bool has_meta(const c10::OperatorHandle& op) {
-  return op.hasKernelForDispatchKey(c10::DispatchKey::Meta) || op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+  return op.hasKernelForDispatchKey(c10::DispatchKey::Meta) ||
+         op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }

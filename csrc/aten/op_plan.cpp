@@ -12,31 +12,39 @@ bool is_written(const c10::Argument& a) { return a.alias_info() && a.alias_info(
 
 // native_batch_norm updates its running statistics without saying so in its schema.
 bool writes_undeclared(const std::string& name, const std::string& argument) {
-  return name == "aten::native_batch_norm" && (argument == "running_mean" || argument == "running_var");
+  return name == "aten::native_batch_norm" &&
+         (argument == "running_mean" || argument == "running_var");
 }
 
-// Same arguments in the same order, by type and name, leaving out the tensors that `schema` only writes.
-bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate, bool* appends_options) {
+// Same arguments in the same order, by type and name, leaving out the tensors that `schema` only
+// writes.
+bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate,
+                          bool* appends_options) {
   size_t k = 0;
   const auto& theirs = candidate.arguments();
   for (const c10::Argument& a : schema.arguments()) {
     if (a.is_out()) continue;
-    if (k >= theirs.size() || *theirs[k].type() != *a.type() || theirs[k].name() != a.name()) return false;
+    if (k >= theirs.size() || *theirs[k].type() != *a.type() || theirs[k].name() != a.name())
+      return false;
     ++k;
   }
-  *appends_options = k + 4 == theirs.size() && theirs[k].name() == "dtype" && theirs[k + 1].name() == "layout";
+  *appends_options =
+      k + 4 == theirs.size() && theirs[k].name() == "dtype" && theirs[k + 1].name() == "layout";
   return *appends_options || k == theirs.size();
 }
 
 }  // namespace
 
-std::string full_name(const c10::OperatorName& n) { return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name; }
+std::string full_name(const c10::OperatorName& n) {
+  return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name;
+}
 
 // Read from the dispatcher once. Operators registered later are looked up by their own name.
 const std::vector<c10::OperatorName>& overloads(const std::string& base) {
   static const auto* table = [] {
     auto* t = new std::unordered_map<std::string, std::vector<c10::OperatorName>>();
-    for (const c10::OperatorName& n : c10::Dispatcher::singleton().getAllOpNames()) (*t)[n.name].push_back(n);
+    for (const c10::OperatorName& n : c10::Dispatcher::singleton().getAllOpNames())
+      (*t)[n.name].push_back(n);
     return t;
   }();
   static const std::vector<c10::OperatorName> none;
@@ -55,14 +63,17 @@ std::optional<Functional> functional_of(const c10::FunctionSchema& schema) {
     for (const c10::OperatorName& n : overloads(b)) {
       auto op = c10::Dispatcher::singleton().findSchema(n);
       bool appends_options = false;
-      if (!op || op->schema().is_mutable() || !takes_same_arguments(schema, op->schema(), &appends_options)) continue;
+      if (!op || op->schema().is_mutable() ||
+          !takes_same_arguments(schema, op->schema(), &appends_options))
+        continue;
       return Functional{n, appends_options};
     }
   }
   return std::nullopt;
 }
 
-OpPlan::OpPlan(const lower::Entry& e) : name(e.name), functional(e.name), entry(&e), num_args(e.params.size()) {
+OpPlan::OpPlan(const lower::Entry& e)
+    : name(e.name), functional(e.name), entry(&e), num_args(e.params.size()) {
   only_written.assign(num_args, false);
   is_dtype.assign(num_args, false);
   for (size_t i = 0; i < num_args; ++i) {
@@ -72,18 +83,26 @@ OpPlan::OpPlan(const lower::Entry& e) : name(e.name), functional(e.name), entry(
 }
 
 OpPlan::OpPlan(std::string graph_name, size_t num_tensors, std::vector<int> written_args)
-    : name(std::move(graph_name)), functional(name), num_args(num_tensors), written(std::move(written_args)) {
+    : name(std::move(graph_name)),
+      functional(name),
+      num_args(num_tensors),
+      written(std::move(written_args)) {
   wants_operand.assign(num_args, false);
   only_written.assign(num_args, false);
   is_dtype.assign(num_args, false);
   for (size_t i = 0; i < num_args; ++i) call_args.push_back(static_cast<int>(i));
 }
 
-OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.schema()), name(full_name(handle.operator_name())), functional(name) {
+OpPlan::OpPlan(const c10::OperatorHandle& handle)
+    : op(handle),
+      schema(&handle.schema()),
+      name(full_name(handle.operator_name())),
+      functional(name) {
   const c10::FunctionSchema& schema = handle.schema();
   const lower::Registry& registry = lower::Registry::global();
   num_args = schema.arguments().size();
-  is_pointwise = name == "aten::copy_" || (schema.is_mutable() && handle.hasTag(at::Tag::pointwise));
+  is_pointwise =
+      name == "aten::copy_" || (schema.is_mutable() && handle.hasTag(at::Tag::pointwise));
   entry = registry.find(name);
   const bool own_lowering = entry != nullptr;
   if (!own_lowering && schema.is_mutable()) {
@@ -99,11 +118,14 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.s
     only_written.push_back(out);
     if (is_written(a) || writes_undeclared(name, a.name())) written.push_back(static_cast<int>(i));
     is_dtype.push_back(a.real_type()->kind() == c10::TypeKind::ScalarTypeType ||
-                       (a.real_type()->kind() == c10::TypeKind::OptionalType && a.real_type()->castRaw<c10::OptionalType>()->getElementType()->kind() == c10::TypeKind::ScalarTypeType));
+                       (a.real_type()->kind() == c10::TypeKind::OptionalType &&
+                        a.real_type()->castRaw<c10::OptionalType>()->getElementType()->kind() ==
+                            c10::TypeKind::ScalarTypeType));
     const bool generator = a.type()->str().find("Generator") != std::string::npos;
     if (generator) generator_arg = static_cast<int>(i);
     const size_t position = call_args.size();
-    wants_operand.push_back(!out && entry && position < entry->params.size() && entry->params[position] == lower::ParamKind::operand);
+    wants_operand.push_back(!out && entry && position < entry->params.size() &&
+                            entry->params[position] == lower::ParamKind::operand);
     if (!out) call_args.push_back(static_cast<int>(i));
   }
   for (const c10::Argument& r : schema.returns()) {
@@ -111,7 +133,8 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle) : op(handle), schema(&handle.s
     if (r.alias_info()) {
       for (size_t i = 0; i < num_args; ++i) {
         const c10::Argument& a = schema.arguments()[i];
-        if (a.alias_info() && a.alias_info()->beforeSets() == r.alias_info()->beforeSets()) alias = static_cast<int>(i);
+        if (a.alias_info() && a.alias_info()->beforeSets() == r.alias_info()->beforeSets())
+          alias = static_cast<int>(i);
       }
     }
     returns.push_back(alias);

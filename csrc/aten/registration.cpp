@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the boxed kernel in place for every operator that has a lowering, and for all others as PrivateUse1's fallback
-// (decomposition, host fallback or a clear error).
+// Puts the boxed kernel in place for every operator that has a lowering, and for all others as
+// PrivateUse1's fallback (decomposition, host fallback or a clear error).
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
@@ -17,7 +17,9 @@ namespace {
 class Kernel final : public c10::OperatorKernel {
  public:
   explicit Kernel(const c10::OperatorHandle& op) : callable_(callable_of(op)) {}
-  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) { callable_(stack); }
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    callable_(stack);
+  }
 
  private:
   Callable& callable_;
@@ -39,16 +41,54 @@ bool takes_tensor(const c10::FunctionSchema& schema) {
   return false;
 }
 
-// Operators whose composite in PyTorch is already right on stock tensors and cheaper than a launch (copies that share an
-// array, factories that become splats), or that have kernels of their own (copy.cpp, factories.cpp, dynamic.cpp).
+// Operators whose composite in PyTorch is already right on stock tensors and cheaper than a launch
+// (copies that share an array, factories that become splats), or that have kernels of their own
+// (copy.cpp, factories.cpp, dynamic.cpp).
 const std::set<std::string>& left_alone() {
   static const std::set<std::string> names{
-      "aten::clone", "aten::_to_copy", "aten::copy", "aten::copy_", "aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy", "aten::empty_like", "aten::zeros_like",
-      "aten::ones_like", "aten::full_like", "aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty_strided", "aten::fill_", "aten::zero_",
-      "aten::zero", "aten::fill", "aten::_efficientzerotensor", "aten::nonzero", "aten::masked_select", "aten::index", "aten::index_put", "aten::index_put_",
-      "aten::_index_put_impl_", "aten::_unsafe_view", "aten::equal", "aten::item", "aten::_local_scalar_dense", "aten::rand_like", "aten::randn_like",
-      "aten::randint_like", "aten::resize_", "aten::set_", "aten::detach_", "aten::_unsafe_index", "aten::_unsafe_index_put", "aten::resolve_conj", "aten::resolve_neg",
-      "aten::arange", "aten::mv",
+      "aten::clone",
+      "aten::_to_copy",
+      "aten::copy",
+      "aten::copy_",
+      "aten::lift",
+      "aten::lift_fresh",
+      "aten::lift_fresh_copy",
+      "aten::empty_like",
+      "aten::zeros_like",
+      "aten::ones_like",
+      "aten::full_like",
+      "aten::new_empty",
+      "aten::new_zeros",
+      "aten::new_ones",
+      "aten::new_full",
+      "aten::new_empty_strided",
+      "aten::fill_",
+      "aten::zero_",
+      "aten::zero",
+      "aten::fill",
+      "aten::_efficientzerotensor",
+      "aten::nonzero",
+      "aten::masked_select",
+      "aten::index",
+      "aten::index_put",
+      "aten::index_put_",
+      "aten::_index_put_impl_",
+      "aten::_unsafe_view",
+      "aten::equal",
+      "aten::item",
+      "aten::_local_scalar_dense",
+      "aten::rand_like",
+      "aten::randn_like",
+      "aten::randint_like",
+      "aten::resize_",
+      "aten::set_",
+      "aten::detach_",
+      "aten::_unsafe_index",
+      "aten::_unsafe_index_put",
+      "aten::resolve_conj",
+      "aten::resolve_neg",
+      "aten::arange",
+      "aten::mv",
   };
   return names;
 }
@@ -58,13 +98,18 @@ bool wants_kernel(const c10::OperatorHandle& op) {
   if (left_alone().count(schema.name()) || is_view(schema)) return false;
   if (schema.is_mutable()) {  // squeeze_ and the like change metadata only
     const auto functional = functional_of(schema);
-    if (functional && is_view(c10::Dispatcher::singleton().findSchema(functional->name)->schema())) return false;
+    if (functional && is_view(c10::Dispatcher::singleton().findSchema(functional->name)->schema()))
+      return false;
   }
-  // A kernel takes a composite function's place in autograd too: right only where PyTorch has a derivative formula for it
-  // (linear, _fused_rms_norm).
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd)) return false;
+  // A kernel takes a composite function's place in autograd too: right only where PyTorch has a
+  // derivative formula for it (linear, _fused_rms_norm).
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+      !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd))
+    return false;
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) return false;
-  if (!takes_tensor(schema) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)) return false;
+  if (!takes_tensor(schema) &&
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd))
+    return false;
   return true;
 }
 
@@ -77,7 +122,8 @@ void register_kernels() {
   for (const auto& [name, entry] : registry.entries()) {
     if (name.rfind("aten::", 0) == 0) bases.insert(name.substr(0, name.find('.')));
   }
-  libraries->emplace_back(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  libraries->emplace_back(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__,
+                          __LINE__);
   torch::Library& aten = libraries->back();
   std::set<std::string> with_in_place = bases;
   for (const std::string& b : bases) {
@@ -94,10 +140,12 @@ void register_kernels() {
       if (!op || !wants_kernel(*op)) continue;
       const OpPlan plan(*op);
       if (!plan.entry) continue;
-      aten.impl(full_name(n).c_str() + 6, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(*op)));
+      aten.impl(full_name(n).c_str() + 6,
+                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(*op)));
     }
   }
-  libraries->emplace_back(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  libraries->emplace_back(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__,
+                          __LINE__);
   libraries->back().fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 

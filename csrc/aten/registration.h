@@ -3,7 +3,8 @@
 
 namespace torch_tpu::aten {
 
-// Registers the boxed kernels with PyTorch's dispatcher. Once a process, when the extension is loaded.
+// Registers the boxed kernels with PyTorch's dispatcher. Once a process, when the extension is
+// loaded.
 void register_kernels();
 
 }  // namespace torch_tpu::aten

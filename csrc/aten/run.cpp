@@ -54,11 +54,14 @@ DType default_dtype() { return to_dtype(c10::typeMetaToScalarType(c10::get_defau
 ScalarValue number_of(const c10::IValue& v) {
   if (v.isDouble()) return ScalarValue::of(v.toDouble());
   if (v.isBool()) return ScalarValue::of(v.toBool());
-  if (v.isComplexDouble()) return ScalarValue::of(v.toComplexDouble().real(), v.toComplexDouble().imag());
+  if (v.isComplexDouble())
+    return ScalarValue::of(v.toComplexDouble().real(), v.toComplexDouble().imag());
   return ScalarValue::of(v.toInt());
 }
 
-bool is_number(const c10::IValue& v) { return v.isDouble() || v.isInt() || v.isBool() || v.isComplexDouble(); }
+bool is_number(const c10::IValue& v) {
+  return v.isDouble() || v.isInt() || v.isBool() || v.isComplexDouble();
+}
 
 // The host value of a 0-dim CPU tensor.
 ScalarValue host_scalar(const c10::TensorImpl& t) {
@@ -69,13 +72,15 @@ ScalarValue host_scalar(const c10::TensorImpl& t) {
 }
 
 view::View view_of(const c10::TensorImpl& t) {
-  return {to_dtype(c10::typeMetaToScalarType(t.dtype())), t.sizes().vec(), t.strides().vec(), t.storage_offset()};
+  return {to_dtype(c10::typeMetaToScalarType(t.dtype())), t.sizes().vec(), t.strides().vec(),
+          t.storage_offset()};
 }
 
 // Whether the tensor is its base as it lies: the usual case, decided without allocating.
 bool is_whole(const c10::TensorImpl& t, DType dtype, const Type& base) {
   const auto sizes = t.sizes();
-  return t.is_contiguous() && t.storage_offset() == 0 && dtype == base.dtype && sizes.size() == base.dims.size() &&
+  return t.is_contiguous() && t.storage_offset() == 0 && dtype == base.dtype &&
+         sizes.size() == base.dims.size() &&
          std::memcmp(sizes.data(), base.dims.data(), sizes.size() * sizeof(int64_t)) == 0;
 }
 
@@ -90,14 +95,14 @@ Decomposer g_decomposer;
 struct Compiled {
   std::shared_ptr<const runtime::Program> program;
   struct Fresh {
-    int output = -1;                    // result number, -1: an undefined tensor
+    int output = -1;  // result number, -1: an undefined tensor
     at::ScalarType dtype = at::kFloat;
     c10::SmallVector<int64_t, 5> sizes, strides;
-    c10::IValue number;                 // the result itself where it is no tensor
+    c10::IValue number;  // the result itself where it is no tensor
   };
   std::vector<Fresh> fresh;
   struct Write {
-    int slot;                           // which written tensor names the cell
+    int slot;  // which written tensor names the cell
     int output;
   };
   std::vector<Write> writes;
@@ -148,7 +153,9 @@ class Signatures {
   }
   std::shared_ptr<const Compiled> find(const Key& key) {
     std::lock_guard lock(mutex_);
-    if (last_ && last_key_.size() == key.size() && std::memcmp(last_key_.data(), key.data(), key.size() * sizeof(uint64_t)) == 0) return last_;
+    if (last_ && last_key_.size() == key.size() &&
+        std::memcmp(last_key_.data(), key.data(), key.size() * sizeof(uint64_t)) == 0)
+      return last_;
     auto it = map_.find(std::vector<uint64_t>(key.begin(), key.end()));
     if (it == map_.end()) return nullptr;
     last_key_ = key;
@@ -202,7 +209,7 @@ struct Callable::Call {
 
   Key key;
   c10::SmallVector<DeviceArray*, 32> operands;
-  c10::SmallVector<Array, 8> owned;          // keeps number operands alive until the launch
+  c10::SmallVector<Array, 8> owned;  // keeps number operands alive until the launch
 
   // What was read, in traversal order: how `arguments()` finds the operands again.
   struct Read {
@@ -210,18 +217,20 @@ struct Callable::Call {
     bool whole = true;
     bool wrapped = false;
     int operand = -1;
-    int view = -1;                           // index into views and plans
+    int view = -1;  // index into views and plans
     c10::TensorImpl* impl = nullptr;
     Cell* cell = nullptr;
   };
   c10::SmallVector<Read, 24> reads;
   std::vector<view::View> views;
   std::vector<view::Plan> plans;
-  c10::SmallVector<int, 8> written_reads;    // the reads that are written tensors, flattened, in order
+  c10::SmallVector<int, 8>
+      written_reads;  // the reads that are written tensors, flattened, in order
 
   Call(Callable& s, const c10::IValue* a) : self(s), plan(*s.plan_), args(a) {}
 
-  // ---- pass 1: operands and key ---------------------------------------------------------------------------------
+  // ---- pass 1: operands and key
+  // ---------------------------------------------------------------------------------
   void find_device() {
     auto look = [&](const c10::IValue& v) {
       if (device || !v.isTensor()) return;
@@ -229,8 +238,10 @@ struct Callable::Call {
       if (t.defined() && t.device().is_privateuseone()) device = &Device::at(t.device().index());
     };
     for (size_t i = 0; i < plan.num_args && !device; ++i) {
-      if (args[i].isTensor()) look(args[i]);
-      else if (args[i].isTensorList() || args[i].isOptionalTensorList()) for (const c10::IValue& e : args[i].toListRef()) look(e);
+      if (args[i].isTensor())
+        look(args[i]);
+      else if (args[i].isTensorList() || args[i].isOptionalTensorList())
+        for (const c10::IValue& e : args[i].toListRef()) look(e);
     }
     if (!device) device = &Device::at(current_device());
   }
@@ -238,11 +249,14 @@ struct Callable::Call {
   void collect() {
     find_device();
     const Settings& s = settings();
-    key.push_back(static_cast<uint64_t>(device->index()) | static_cast<uint64_t>(s.matmul_precision) << 8 | static_cast<uint64_t>(s.host_fallback) << 12 |
+    key.push_back(static_cast<uint64_t>(device->index()) |
+                  static_cast<uint64_t>(s.matmul_precision) << 8 |
+                  static_cast<uint64_t>(s.host_fallback) << 12 |
                   static_cast<uint64_t>(c10::typeMetaToScalarType(c10::get_default_dtype())) << 16);
     size_t next_written = 0;
     for (size_t i = 0; i < plan.num_args; ++i) {
-      const bool written = next_written < plan.written.size() && plan.written[next_written] == static_cast<int>(i);
+      const bool written =
+          next_written < plan.written.size() && plan.written[next_written] == static_cast<int>(i);
       if (written) ++next_written;
       collect(args[i], i, written);
     }
@@ -257,19 +271,27 @@ struct Callable::Call {
       const auto list = v.toListRef();
       key.push_back(list.size() << 8 | 2);
       for (const c10::IValue& e : list) {
-        if (e.isTensor()) collect_tensor(e.unsafeToTensorImpl(), written);
-        else collect_none();
+        if (e.isTensor())
+          collect_tensor(e.unsafeToTensorImpl(), written);
+        else
+          collect_none();
       }
     } else if (is_number(v)) {
-      if (plan.wants_operand[i]) collect_number(v);
-      else key_number(v);
+      if (plan.wants_operand[i])
+        collect_number(v);
+      else
+        key_number(v);
     } else if (v.isList()) {
       const auto list = v.toListRef();
       key.push_back(list.size() << 8 | 3);
       for (const c10::IValue& e : list) {
-        if (is_number(e) && plan.wants_operand[i]) collect_number(e);
-        else if (is_number(e)) key_number(e);
-        else TORCH_CHECK(false, plan.name, ": argument ", i, " is a list of ", e.tagKind(), ", which tpu does not take");
+        if (is_number(e) && plan.wants_operand[i])
+          collect_number(e);
+        else if (is_number(e))
+          key_number(e);
+        else
+          TORCH_CHECK(false, plan.name, ": argument ", i, " is a list of ", e.tagKind(),
+                      ", which tpu does not take");
       }
     } else if (v.isString()) {
       const std::string& s = v.toStringRef();
@@ -282,9 +304,11 @@ struct Callable::Call {
     } else if (v.isDevice()) {
       key.push_back(5);
     } else if (v.isSymInt()) {
-      TORCH_CHECK_NOT_IMPLEMENTED(false, plan.name, ": symbolic sizes do not reach tpu's eager kernels");
+      TORCH_CHECK_NOT_IMPLEMENTED(false, plan.name,
+                                  ": symbolic sizes do not reach tpu's eager kernels");
     } else {
-      TORCH_CHECK(false, plan.name, ": argument ", i, " is a ", v.tagKind(), ", which tpu does not take");
+      TORCH_CHECK(false, plan.name, ": argument ", i, " is a ", v.tagKind(),
+                  ", which tpu does not take");
     }
   }
 
@@ -327,18 +351,23 @@ struct Callable::Call {
     Read r;
     r.impl = impl;
     if (!impl->device().is_privateuseone()) {
-      TORCH_CHECK(impl->device().is_cpu() && impl->dim() == 0 && !written,
-                  "Expected all tensors to be on the same device, but found at least two devices, tpu:", device->index(), " and ", impl->device(), "!");
+      TORCH_CHECK(
+          impl->device().is_cpu() && impl->dim() == 0 && !written,
+          "Expected all tensors to be on the same device, but found at least two devices, tpu:",
+          device->index(), " and ", impl->device(), "!");
       const ScalarValue s = host_scalar(*impl);
       r.kind = Read::Kind::host;
       r.wrapped = impl->is_wrapped_number();
       r.operand = add_scalar(s);
       reads.push_back(r);
-      key.push_back(static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(r.wrapped) << 8 | 8);
+      key.push_back(static_cast<uint64_t>(s.dtype) << 16 | static_cast<uint64_t>(r.wrapped) << 8 |
+                    8);
       return;
     }
-    TORCH_CHECK(impl->device().index() == device->index(), "Expected all tensors to be on the same device, but found at least two devices, tpu:",
-                device->index(), " and ", impl->device(), "!");
+    TORCH_CHECK(
+        impl->device().index() == device->index(),
+        "Expected all tensors to be on the same device, but found at least two devices, tpu:",
+        device->index(), " and ", impl->device(), "!");
     r.kind = Read::Kind::tensor;
     r.cell = cell_of(impl->unsafe_storage());
     const DType dtype = to_dtype(c10::typeMetaToScalarType(impl->dtype()));
@@ -347,13 +376,15 @@ struct Callable::Call {
     r.whole = is_whole(*impl, dtype, array->type());
     r.operand = static_cast<int>(operands.size());
     operands.push_back(array);
-    const uint64_t bits = (impl->key_set().has(c10::DispatchKey::Conjugate) ? 1u : 0u) | (impl->key_set().has(c10::DispatchKey::Negative) ? 2u : 0u) |
+    const uint64_t bits = (impl->key_set().has(c10::DispatchKey::Conjugate) ? 1u : 0u) |
+                          (impl->key_set().has(c10::DispatchKey::Negative) ? 2u : 0u) |
                           (r.whole ? 4u : 0u) | (impl->is_wrapped_number() ? 8u : 0u);
     key.push_back(static_cast<uint64_t>(dtype) << 16 | bits << 8 | 9);
     key.push_back(reinterpret_cast<uint64_t>(array->type_id()));
     if (!r.whole) collect_view(r, *impl, *array);
     if (written) {
-      // Two written tensors of one storage are written one after the other: which share is part of the program.
+      // Two written tensors of one storage are written one after the other: which share is part of
+      // the program.
       uint64_t first = reads.size();
       for (size_t k = 0; k < reads.size(); ++k) {
         if (reads[k].cell == r.cell) {
@@ -368,16 +399,20 @@ struct Callable::Call {
     reads.push_back(r);
   }
 
-  static at::Tensor tensor(const Read& r) { return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(r.impl)); }
+  static at::Tensor tensor(const Read& r) {
+    return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(r.impl));
+  }
 
-  // As TensorIterator: an element-wise write may not read, shifted, what it overwrites. Our values would be well defined, but
-  // programs must mean the same on every device.
+  // As TensorIterator: an element-wise write may not read, shifted, what it overwrites. Our values
+  // would be well defined, but programs must mean the same on every device.
   void refuse_partial_overlap(const Read& r, bool written) const {
     for (size_t k = 0; k < reads.size(); ++k) {
       if (reads[k].cell != r.cell || reads[k].impl == r.impl) continue;
       for (int w : written_reads) {
-        if (w == static_cast<int>(k)) at::assert_no_partial_overlap(tensor(reads[k]), tensor(r));
-        else if (written && w == static_cast<int>(reads.size())) at::assert_no_partial_overlap(tensor(r), tensor(reads[k]));
+        if (w == static_cast<int>(k))
+          at::assert_no_partial_overlap(tensor(reads[k]), tensor(r));
+        else if (written && w == static_cast<int>(reads.size()))
+          at::assert_no_partial_overlap(tensor(r), tensor(reads[k]));
       }
     }
   }
@@ -402,15 +437,18 @@ struct Callable::Call {
   void fill_unwritten(const c10::TensorImpl& impl, Cell* cell) {
     const view::View v = view_of(impl);
     Type type = view::natural_base(v);
-    if (type.nbytes() != cell->nbytes) type = Type{v.dtype, {cell->nbytes / hlo::itemsize(v.dtype)}};
+    if (type.nbytes() != cell->nbytes)
+      type = Type{v.dtype, {cell->nbytes / hlo::itemsize(v.dtype)}};
     if (type.nbytes() != cell->nbytes) type = Type{DType::u8, {cell->nbytes}};
-    cell->value = Array(new DeviceArray(*device, runtime::intern(type), ScalarValue::zero(type.dtype)));
+    cell->value =
+        Array(new DeviceArray(*device, runtime::intern(type), ScalarValue::zero(type.dtype)));
   }
 
-  // ---- pass 2, on a miss: the program -----------------------------------------------------------------------------
+  // ---- pass 2, on a miss: the program
+  // -----------------------------------------------------------------------------
   struct Trace {
     hlo::Builder builder;
-    std::vector<Value> parameters;           // by operand
+    std::vector<Value> parameters;  // by operand
     size_t next_read = 0;
     std::unordered_map<Cell*, Value> current;  // base after the writes so far
     uint64_t draws = 0;
@@ -425,28 +463,36 @@ struct Callable::Call {
 
   Values starts(Trace& t, const Read& r) {
     Values s;
-    for (int64_t k = 0; k < plans[static_cast<size_t>(r.view)].num_operands(); ++k) s.push_back(parameter(t, r.operand + 1 + static_cast<int>(k)));
+    for (int64_t k = 0; k < plans[static_cast<size_t>(r.view)].num_operands(); ++k)
+      s.push_back(parameter(t, r.operand + 1 + static_cast<int>(k)));
     return s;
   }
 
   Arg read_arg(Trace& t, const Read& r) {
     switch (r.kind) {
-      case Read::Kind::none: return std::monostate{};
-      case Read::Kind::number: return lower::Wrapped{parameter(t, r.operand)};
+      case Read::Kind::none:
+        return std::monostate{};
+      case Read::Kind::number:
+        return lower::Wrapped{parameter(t, r.operand)};
       case Read::Kind::host:
         if (r.wrapped) return lower::Wrapped{parameter(t, r.operand)};
         return parameter(t, r.operand);
-      case Read::Kind::tensor: break;
+      case Read::Kind::tensor:
+        break;
     }
     Value v = parameter(t, r.operand);
-    if (!r.whole) v = view::read(v, views[static_cast<size_t>(r.view)], plans[static_cast<size_t>(r.view)], starts(t, r));
+    if (!r.whole)
+      v = view::read(v, views[static_cast<size_t>(r.view)], plans[static_cast<size_t>(r.view)],
+                     starts(t, r));
     if (r.impl->key_set().has(c10::DispatchKey::Conjugate)) v = conj(v);
     if (r.impl->key_set().has(c10::DispatchKey::Negative)) v = hlo::negate(v);
     if (r.impl->is_wrapped_number()) return lower::Wrapped{v};
     return v;
   }
 
-  static Value conj(Value v) { return hlo::is_complex(v.dtype()) ? hlo::complex(hlo::real(v), hlo::negate(hlo::imag(v))) : v; }
+  static Value conj(Value v) {
+    return hlo::is_complex(v.dtype()) ? hlo::complex(hlo::real(v), hlo::negate(hlo::imag(v))) : v;
+  }
 
   Value read_value(Trace& t, const Read& r) {
     const Arg a = read_arg(t, r);
@@ -457,7 +503,9 @@ struct Callable::Call {
   static lower::Number number(const c10::IValue& v) {
     if (v.isDouble()) return lower::Number::of(v.toDouble());
     if (v.isBool()) return lower::Number::of(v.toBool());
-    if (v.isComplexDouble()) return lower::Number::of(std::complex<double>(v.toComplexDouble().real(), v.toComplexDouble().imag()));
+    if (v.isComplexDouble())
+      return lower::Number::of(
+          std::complex<double>(v.toComplexDouble().real(), v.toComplexDouble().imag()));
     return lower::Number::of(v.toInt());
   }
 
@@ -465,7 +513,8 @@ struct Callable::Call {
     if (v.isTensor()) return read_arg(t, reads[t.next_read++]);
     if (v.isTensorList() || v.isOptionalTensorList()) {
       Values list;
-      for (size_t k = 0; k < v.toListRef().size(); ++k) list.push_back(read_value(t, reads[t.next_read++]));
+      for (size_t k = 0; k < v.toListRef().size(); ++k)
+        list.push_back(read_value(t, reads[t.next_read++]));
       return list;
     }
     if (is_number(v)) {
@@ -483,7 +532,8 @@ struct Callable::Call {
     if (v.isList()) {
       if (plan.wants_operand[i]) {
         lower::WrappedList list;
-        for (size_t k = 0; k < v.toListRef().size(); ++k) list.values.push_back(read_value(t, reads[t.next_read++]));
+        for (size_t k = 0; k < v.toListRef().size(); ++k)
+          list.values.push_back(read_value(t, reads[t.next_read++]));
         return list;
       }
       std::vector<lower::Number> list;
@@ -508,7 +558,8 @@ struct Callable::Call {
     }
     if (plan.appends_options) {
       const at::Tensor& written = args[plan.written.at(0)].toTensor();
-      out.insert(out.end(), {to_dtype(written.scalar_type()), std::monostate{}, std::monostate{}, std::monostate{}});
+      out.insert(out.end(), {to_dtype(written.scalar_type()), std::monostate{}, std::monostate{},
+                             std::monostate{}});
     }
     return out;
   }
@@ -516,8 +567,13 @@ struct Callable::Call {
   Values evaluate(Trace& t, const lower::Graph* graph) {
     lower::Context ctx{t.builder, default_dtype(), settings().matmul_precision, {}};
     ctx.draw = [&](int64_t count) {
-      if (!t.rng) t.rng = t.builder.parameter(static_cast<int>(operands.size()), Type{DType::u64, {2}});
-      Value state = t.draws == 0 ? t.rng : t.rng + hlo::literal(t.builder, DType::u64, std::vector<int64_t>{0, static_cast<int64_t>(t.draws)});
+      if (!t.rng)
+        t.rng = t.builder.parameter(static_cast<int>(operands.size()), Type{DType::u64, {2}});
+      Value state =
+          t.draws == 0
+              ? t.rng
+              : t.rng + hlo::literal(t.builder, DType::u64,
+                                     std::vector<int64_t>{0, static_cast<int64_t>(t.draws)});
       t.draws += (static_cast<uint64_t>(count) + 3) / 4 * 4;
       return state;
     };
@@ -525,10 +581,13 @@ struct Callable::Call {
     if (!graph) return plan.entry->call(ctx, in);
     Values inputs;  // a graph's inputs are the call's tensors, lists flattened
     for (const Arg& a : in) {
-      if (auto* v = std::get_if<Value>(&a)) inputs.push_back(*v);
-      else if (auto* w = std::get_if<lower::Wrapped>(&a)) inputs.push_back(w->value);
+      if (auto* v = std::get_if<Value>(&a))
+        inputs.push_back(*v);
+      else if (auto* w = std::get_if<lower::Wrapped>(&a))
+        inputs.push_back(w->value);
       else if (auto* list = std::get_if<Values>(&a)) {
-        for (const Value& v : *list) if (v) inputs.push_back(v);
+        for (const Value& v : *list)
+          if (v) inputs.push_back(v);
       }
     }
     return graph->evaluate(ctx, inputs);
@@ -566,8 +625,9 @@ struct Callable::Call {
     return changed;
   }
 
-  // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got torch.int64"), where the CPU's
-  // kernels have others: then a lowering that refuses the call too, in the kernel's words, is believed.
+  // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got
+  // torch.int64"), where the CPU's kernels have others: then a lowering that refuses the call too,
+  // in the kernel's words, is believed.
   std::optional<MetaResult> metadata() {
     try {
       return call_meta(plan, args);
@@ -575,10 +635,11 @@ struct Callable::Call {
       throw;
     } catch (const std::exception& e) {  // from Python
       if (!plan.entry) throw;
-      // Two kinds of failure are faults of a meta function itself (an LSTM cell without bias, a mean of nothing): the lowering,
-      // if it takes the call, says shapes and dtypes too.
+      // Two kinds of failure are faults of a meta function itself (an LSTM cell without bias, a
+      // mean of nothing): the lowering, if it takes the call, says shapes and dtypes too.
       const std::string_view text = e.what();
-      const bool fault = text.find("object has no attribute") != std::string_view::npos || text.find("division by zero") != std::string_view::npos;
+      const bool fault = text.find("object has no attribute") != std::string_view::npos ||
+                         text.find("division by zero") != std::string_view::npos;
       bool taken = false;
       try {
         Trace t;
@@ -623,7 +684,8 @@ struct Callable::Call {
     Trace t;
     t.parameters.resize(operands.size());
     Values results = evaluate(t, graph.get());
-    TORCH_CHECK(results.size() >= written_reads.size(), plan.name, ": internal error: the lowering gave ", results.size(), " results, ",
+    TORCH_CHECK(results.size() >= written_reads.size(), plan.name,
+                ": internal error: the lowering gave ", results.size(), " results, ",
                 written_reads.size(), " tensors are written");
     const size_t num_fresh = results.size() - written_reads.size();
     auto c = std::make_shared<Compiled>();
@@ -633,13 +695,16 @@ struct Callable::Call {
     c->draws = t.draws;
     c->program = runtime::ProgramCache::global().get(plan.name, t.builder.finish(outputs));
     c->donatable.assign(operands.size() + 1, false);
-    for (int a : c->program->aliases) if (a >= 0) c->donatable[static_cast<size_t>(a)] = true;
+    for (int a : c->program->aliases)
+      if (a >= 0) c->donatable[static_cast<size_t>(a)] = true;
     return c;
   }
 
-  void add_fresh(Compiled& c, const Values& results, size_t num_fresh, const std::optional<MetaResult>& meta, Values& outputs) {
+  void add_fresh(Compiled& c, const Values& results, size_t num_fresh,
+                 const std::optional<MetaResult>& meta, Values& outputs) {
     const bool has_meta = meta && meta->fresh.size() == num_fresh;
-    TORCH_CHECK(!meta || has_meta || meta->fresh.empty() || plan.num_fresh == 0, plan.name, ": internal error: the lowering gave ", num_fresh, " results, PyTorch says ",
+    TORCH_CHECK(!meta || has_meta || meta->fresh.empty() || plan.num_fresh == 0, plan.name,
+                ": internal error: the lowering gave ", num_fresh, " results, PyTorch says ",
                 meta ? meta->fresh.size() : 0);
     for (size_t i = 0; i < num_fresh; ++i) {
       Compiled::Fresh f;
@@ -649,8 +714,10 @@ struct Callable::Call {
         f.dtype = has_meta ? meta->fresh[i].scalar_type() : to_scalar_type(v.dtype());
         if (has_meta) {
           const at::Tensor& m = meta->fresh[i];
-          TORCH_CHECK(to_dtype(f.dtype) == v.dtype() && m.sizes() == at::IntArrayRef(v.dims()), plan.name, ": internal error: result ", i,
-                      " of the lowering is ", v.type().str(), ", PyTorch says ", m.scalar_type(), m.sizes(), ". Please report this.");
+          TORCH_CHECK(to_dtype(f.dtype) == v.dtype() && m.sizes() == at::IntArrayRef(v.dims()),
+                      plan.name, ": internal error: result ", i, " of the lowering is ",
+                      v.type().str(), ", PyTorch says ", m.scalar_type(), m.sizes(),
+                      ". Please report this.");
           f.sizes.assign(m.sizes().begin(), m.sizes().end());
           f.strides.assign(m.strides().begin(), m.strides().end());
         } else {
@@ -685,11 +752,13 @@ struct Callable::Call {
       } else {
         const Value base = first ? parameter(t, r.operand) : it->second;
         if (first || base.type() == operands[static_cast<size_t>(r.operand)]->type()) {
-          view::Plan p = r.view >= 0 ? plans[static_cast<size_t>(r.view)] : view::plan(base.type(), v);
+          view::Plan p =
+              r.view >= 0 ? plans[static_cast<size_t>(r.view)] : view::plan(base.type(), v);
           it->second = view::write(base, v, p, r.view >= 0 ? starts(t, r) : Values{}, data);
         } else {
-          // An earlier write replaced the base by one of another shape: this view's offsets become constants of the program.
-          // They are not in the key, so bring the base back to the shape that the key knows.
+          // An earlier write replaced the base by one of another shape: this view's offsets become
+          // constants of the program. They are not in the key, so bring the base back to the shape
+          // that the key knows.
           Value back = hlo::reshape(base, operands[static_cast<size_t>(r.operand)]->type().dims);
           it->second = view::write(back, v, plans[static_cast<size_t>(r.view)], starts(t, r), data);
         }
@@ -701,11 +770,14 @@ struct Callable::Call {
       const int output = static_cast<int>(outputs.size());
       outputs.push_back(base);
       c.writes.push_back({slot, output});
-      if (t.parameters[static_cast<size_t>(r.operand)] && base.type() == operands[static_cast<size_t>(r.operand)]->type()) t.builder.alias(output, r.operand);
+      if (t.parameters[static_cast<size_t>(r.operand)] &&
+          base.type() == operands[static_cast<size_t>(r.operand)]->type())
+        t.builder.alias(output, r.operand);
     }
   }
 
-  // ---- pass 3: launch ---------------------------------------------------------------------------------------------
+  // ---- pass 3: launch
+  // ---------------------------------------------------------------------------------------------
   std::shared_ptr<const Compiled> compiled() {
     auto c = self.signatures_->find(key);
     if (c) {
@@ -723,8 +795,10 @@ struct Callable::Call {
     Array rng;
     if (c.draws > 0) {
       std::optional<at::Generator> g;
-      if (plan.generator_arg >= 0 && !args[plan.generator_arg].isNone()) g = args[plan.generator_arg].toGenerator();
-      TpuGenerator* generator = generator_or_default(g, static_cast<c10::DeviceIndex>(device->index()));
+      if (plan.generator_arg >= 0 && !args[plan.generator_arg].isNone())
+        g = args[plan.generator_arg].toGenerator();
+      TpuGenerator* generator =
+          generator_or_default(g, static_cast<c10::DeviceIndex>(device->index()));
       uint64_t state[2];
       {
         std::lock_guard lock(generator->mutex_);
@@ -750,17 +824,22 @@ struct Callable::Call {
 
   at::Tensor fresh_tensor(const Compiled::Fresh& f, std::vector<Array>& results) {
     if (f.output < 0) return {};
-    return make_tensor(*device, f.dtype, f.sizes, f.strides, std::move(results[static_cast<size_t>(f.output)]));
+    return make_tensor(*device, f.dtype, f.sizes, f.strides,
+                       std::move(results[static_cast<size_t>(f.output)]));
   }
 };
 
-Callable::Callable(c10::OperatorHandle op) : plan_(std::make_unique<OpPlan>(op)), signatures_(std::make_unique<Signatures>()) {}
-Callable::Callable(std::string name, std::shared_ptr<const lower::Graph> graph, std::vector<int> written, std::vector<at::Tensor> metas)
-    : plan_(std::make_unique<OpPlan>(std::move(name), static_cast<size_t>(graph->num_inputs()), std::move(written))),
+Callable::Callable(c10::OperatorHandle op)
+    : plan_(std::make_unique<OpPlan>(op)), signatures_(std::make_unique<Signatures>()) {}
+Callable::Callable(std::string name, std::shared_ptr<const lower::Graph> graph,
+                   std::vector<int> written, std::vector<at::Tensor> metas)
+    : plan_(std::make_unique<OpPlan>(std::move(name), static_cast<size_t>(graph->num_inputs()),
+                                     std::move(written))),
       graph_(std::move(graph)),
       metas_(std::move(metas)),
       signatures_(std::make_unique<Signatures>()) {}
-Callable::Callable(const lower::Entry& entry) : plan_(std::make_unique<OpPlan>(entry)), signatures_(std::make_unique<Signatures>()) {}
+Callable::Callable(const lower::Entry& entry)
+    : plan_(std::make_unique<OpPlan>(entry)), signatures_(std::make_unique<Signatures>()) {}
 Callable::~Callable() = default;
 
 size_t Callable::num_programs() const { return signatures_->size(); }
@@ -801,14 +880,16 @@ void Callable::operator()(torch::jit::Stack* stack) {
   TORCH_CHECK(false, plan_->name, ": internal error: the out= tensors did not settle");
 }
 
-void Callable::push_results(Call& call, const Compiled& c, std::vector<Array>& results, torch::jit::Stack* stack) {
+void Callable::push_results(Call& call, const Compiled& c, std::vector<Array>& results,
+                            torch::jit::Stack* stack) {
   std::vector<c10::IValue> out;
   size_t next = 0;
   if (!plan_->schema) {
     for (const Compiled::Fresh& f : c.fresh) out.emplace_back(call.fresh_tensor(f, results));
   } else {
     size_t num_lists = 0;
-    for (size_t i = 0; i < plan_->returns.size(); ++i) num_lists += plan_->returns[i] < 0 && plan_->returns_list[i];
+    for (size_t i = 0; i < plan_->returns.size(); ++i)
+      num_lists += plan_->returns[i] < 0 && plan_->returns_list[i];
     const size_t num_single = static_cast<size_t>(plan_->num_fresh) - num_lists;
     const size_t list_length = num_lists ? (c.fresh.size() - num_single) / num_lists : 0;
     for (size_t i = 0; i < plan_->returns.size(); ++i) {
@@ -816,7 +897,8 @@ void Callable::push_results(Call& call, const Compiled& c, std::vector<Array>& r
         out.push_back(call.args[plan_->returns[i]]);
       } else if (plan_->returns_list[i]) {
         c10::List<at::Tensor> list;
-        for (size_t k = 0; k < list_length; ++k) list.push_back(call.fresh_tensor(c.fresh[next++], results));
+        for (size_t k = 0; k < list_length; ++k)
+          list.push_back(call.fresh_tensor(c.fresh[next++], results));
         out.emplace_back(std::move(list));
       } else {
         const Compiled::Fresh& f = c.fresh.at(next++);

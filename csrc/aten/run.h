@@ -23,10 +23,12 @@ struct Compiled;
 class Callable {
  public:
   explicit Callable(c10::OperatorHandle op);
-  // A graph over tensors (torch.compile): arguments are its inputs. Inputs listed in `written` get new contents from the
-  // last results. `metas` are meta tensors with the other results' dtype, sizes and strides.
-  Callable(std::string name, std::shared_ptr<const lower::Graph> graph, std::vector<int> written, std::vector<at::Tensor> metas);
-  explicit Callable(const lower::Entry& entry);   // a lowering called by name
+  // A graph over tensors (torch.compile): arguments are its inputs. Inputs listed in `written` get
+  // new contents from the last results. `metas` are meta tensors with the other results' dtype,
+  // sizes and strides.
+  Callable(std::string name, std::shared_ptr<const lower::Graph> graph, std::vector<int> written,
+           std::vector<at::Tensor> metas);
+  explicit Callable(const lower::Entry& entry);  // a lowering called by name
   ~Callable();
   Callable(const Callable&) = delete;
   Callable& operator=(const Callable&) = delete;
@@ -40,7 +42,8 @@ class Callable {
 
  private:
   struct Call;
-  void push_results(Call& call, const Compiled& c, std::vector<runtime::Array>& results, torch::jit::Stack* stack);
+  void push_results(Call& call, const Compiled& c, std::vector<runtime::Array>& results,
+                    torch::jit::Stack* stack);
   std::unique_ptr<OpPlan> plan_;
   std::shared_ptr<const lower::Graph> graph_;
   std::vector<at::Tensor> metas_;
@@ -50,15 +53,18 @@ class Callable {
 // The callable of an operator; made on first use, kept forever.
 Callable& callable_of(const c10::OperatorHandle& op);
 
-// Runs the registry's lowering `name` ("tpu::...") on these arguments; results are fresh, with contiguous strides.
+// Runs the registry's lowering `name` ("tpu::...") on these arguments; results are fresh, with
+// contiguous strides.
 std::vector<at::Tensor> run_lowering(const std::string& name, std::vector<c10::IValue> args);
 
 // The array's bytes as a flat array of another size: cut, or filled up with zeros.
 runtime::Array resized(const runtime::Array& value, int64_t nbytes);
 
-// Asked for a graph of a functional operator without lowering: (operator, its arguments) -> graph, or null if PyTorch has no
-// decomposition. Set by Python; called on a miss only, without the GIL held.
-using Decomposer = std::function<std::shared_ptr<const lower::Graph>(const std::string& functional, const std::vector<c10::IValue>& args)>;
+// Asked for a graph of a functional operator without lowering: (operator, its arguments) -> graph,
+// or null if PyTorch has no decomposition. Set by Python; called on a miss only, without the GIL
+// held.
+using Decomposer = std::function<std::shared_ptr<const lower::Graph>(
+    const std::string& functional, const std::vector<c10::IValue>& args)>;
 void set_decomposer(Decomposer d);
 
 // Process-wide settings that enter every program's key.

@@ -34,8 +34,9 @@ c10::Stream make(c10::DeviceIndex device, c10::StreamId id) {
 c10::DeviceIndex normalize(int device) {
   if (device == -1) return current_device();
   const int count = Device::configured_count();
-  TORCH_CHECK(device >= 0 && device < count, "tpu:", device, " does not exist: this process has ", count,
-              " tpu device", count == 1 ? "" : "s", " (TORCH_TPU_DEVICES sets their number on the CPU platform)");
+  TORCH_CHECK(device >= 0 && device < count, "tpu:", device, " does not exist: this process has ",
+              count, " tpu device", count == 1 ? "" : "s",
+              " (TORCH_TPU_DEVICES sets their number on the CPU platform)");
   return static_cast<c10::DeviceIndex>(device);
 }
 
@@ -47,7 +48,8 @@ c10::Stream current_stream(c10::DeviceIndex device) {
 }
 
 c10::Stream exchange_stream(c10::Stream stream) {
-  TORCH_CHECK(stream.id() >= 0 && stream.id() <= kLastId, "no stream of ", stream.device(), " has id ", stream.id());
+  TORCH_CHECK(stream.id() >= 0 && stream.id() <= kLastId, "no stream of ", stream.device(),
+              " has id ", stream.id());
   const c10::DeviceIndex index = normalize(stream.device_index());
   return make(index, std::exchange(current_ids[index], stream.id()));
 }
@@ -60,7 +62,8 @@ c10::Stream stream_from_pool(c10::DeviceIndex device, bool high_priority) {
 
 bool stream_is_idle(c10::Stream stream) {
   if (!Device::initialized()) return true;
-  return translate_errors([&] { return Device::at(normalize(stream.device_index())).pending().empty(); });
+  return translate_errors(
+      [&] { return Device::at(normalize(stream.device_index())).pending().empty(); });
 }
 
 void synchronize_stream(c10::Stream stream) {

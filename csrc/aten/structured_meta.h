@@ -9,8 +9,8 @@
 
 namespace torch_tpu::aten {
 
-// PyTorch's C++ meta functions of structured operators by overload name, functional, in-place and out= forms. The rows are
-// generated at build time by cmake/structured_meta.py.
+// PyTorch's C++ meta functions of structured operators by overload name, functional, in-place and
+// out= forms. The rows are generated at build time by cmake/structured_meta.py.
 class StructuredMeta {
  public:
   static const StructuredMeta& global();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that only change metadata, and the storage operators resize_ and set_. All other views are PyTorch's composites
-// over as_strided and view.
+// Operators that only change metadata, and the storage operators resize_ and set_. All other views
+// are PyTorch's composites over as_strided and view.
 #include <ATen/InferSize.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/native/Resize.h>
@@ -13,20 +13,24 @@
 namespace torch_tpu::aten {
 namespace {
 
-at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, std::optional<int64_t> offset) {
+at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride,
+                      std::optional<int64_t> offset) {
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
 }
 
 // Grows the storage if the tensor needs more; never shrinks it, as on CPU.
-const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> format) {
+const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size,
+                          std::optional<at::MemoryFormat> format) {
   return translated("aten::resize_", [&]() -> const at::Tensor& {
     c10::TensorImpl* impl = self.unsafeGetTensorImpl();
     if (self.sizes() != size) {
       at::detail::check_size_nonnegative(size);
       impl->set_sizes_contiguous(size);
-      const auto need = static_cast<size_t>(at::detail::computeStorageNbytesContiguous(size, self.element_size(), static_cast<size_t>(self.storage_offset())));
+      const auto need = static_cast<size_t>(at::detail::computeStorageNbytesContiguous(
+          size, self.element_size(), static_cast<size_t>(self.storage_offset())));
       if (impl->numel() > 0 && self.storage().nbytes() < need) {
-        TORCH_CHECK(self.storage().unsafeGetStorageImpl()->resizable(), "Trying to resize storage that is not resizable");
+        TORCH_CHECK(self.storage().unsafeGetStorageImpl()->resizable(),
+                    "Trying to resize storage that is not resizable");
         resize_storage(self.storage(), need);
       }
     }
@@ -38,7 +42,8 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, std::opt
   });
 }
 
-at::Tensor& set_storage_offset(at::Tensor& self, c10::Storage source, int64_t offset, at::IntArrayRef size, at::IntArrayRef stride) {
+at::Tensor& set_storage_offset(at::Tensor& self, c10::Storage source, int64_t offset,
+                               at::IntArrayRef size, at::IntArrayRef stride) {
   // at::cpu::set_ checks as core does, and grows the storage through the hooks.
   return at::cpu::set_(self, std::move(source), offset, size, stride);
 }
@@ -48,10 +53,13 @@ at::Tensor& set_storage(at::Tensor& self, c10::Storage source) {
   return at::cpu::set_(self, std::move(source), 0, {size}, {});
 }
 
-at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) { return at::native::set_tensor_(self, source); }
+at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
+  return at::native::set_tensor_(self, source);
+}
 
 at::Tensor& set_empty(at::Tensor& self) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), 0, make_data_ptr(Device::at(self.device().index()), 0), nullptr, true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), 0,
+                       make_data_ptr(Device::at(self.device().index()), 0), nullptr, true);
   return at::cpu::set_(self, std::move(storage), 0, {0}, {});
 }
 

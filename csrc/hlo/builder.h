@@ -12,15 +12,18 @@ namespace torch_tpu::hlo {
 
 // What `Builder::finish` returns: the module and what a launcher must know of it.
 struct Module {
-  std::string text;               // StableHLO, MLIR generic form; entry function "main"
-  std::vector<int> inputs;        // parameter numbers that `main` really takes, ascending: unused ones are dropped
+  std::string text;  // StableHLO, MLIR generic form; entry function "main"
+  std::vector<int>
+      inputs;  // parameter numbers that `main` really takes, ascending: unused ones are dropped
   std::vector<Type> outputs;
-  std::vector<int> aliases;       // per output: the parameter number it may overwrite (donation), or -1
-  std::vector<std::string> checks;  // messages of `check`; their i1 flags are the last outputs, in order
+  std::vector<int> aliases;  // per output: the parameter number it may overwrite (donation), or -1
+  std::vector<std::string>
+      checks;  // messages of `check`; their i1 flags are the last outputs, in order
 };
 
-// Builds one StableHLO program as text while it is being described, inferring and checking every shape.
-// Not thread-safe. Operations are the free functions of hlo/ops.h; they find the builder in their operands.
+// Builds one StableHLO program as text while it is being described, inferring and checking every
+// shape. Not thread-safe. Operations are the free functions of hlo/ops.h; they find the builder in
+// their operands.
 class Builder {
  public:
   Builder();
@@ -28,12 +31,14 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  // Declares parameter number `index` (any order, each once). Null type mismatches throw hlo::Error.
+  // Declares parameter number `index` (any order, each once). Null type mismatches throw
+  // hlo::Error.
   Value parameter(int index, const Type& type);
 
-  // Remembers that `violated` (pred, rank 0: true means the user's data is wrong) must be reported with `message`
-  // when the host next waits for the device. The program goes on with whatever values the lowering made safe.
-  // The user sees an IndexError, or a RuntimeError where the message starts with "RuntimeError: ".
+  // Remembers that `violated` (pred, rank 0: true means the user's data is wrong) must be reported
+  // with `message` when the host next waits for the device. The program goes on with whatever
+  // values the lowering made safe. The user sees an IndexError, or a RuntimeError where the message
+  // starts with "RuntimeError: ".
   void check(Value violated, std::string message);
 
   // Lets output `output` reuse the storage of parameter `parameter`; types must be equal.
@@ -43,16 +48,19 @@ class Builder {
   // Ends the program with these results.
   Module finish(const Values& results);
 
-  // --- used by hlo/ops.cpp ---------------------------------------------------------------------------------------
+  // --- used by hlo/ops.cpp
+  // ---------------------------------------------------------------------------------------
   const Type& type(int32_t id) const;
-  // Emits one operation in generic form: %r = "name"(operands) <{attributes}> ({regions}) : (...) -> (...).
-  // `attributes` is the text between <{ and }> (may be empty); `regions` texts come from `region`.
+  // Emits one operation in generic form: %r = "name"(operands) <{attributes}> ({regions}) : (...)
+  // -> (...). `attributes` is the text between <{ and }> (may be empty); `regions` texts come from
+  // `region`.
   Values emit(std::string_view name, const Values& operands, std::string_view attributes,
               const std::vector<Type>& results, const std::vector<std::string>& regions = {});
   // Runs `body` on fresh block arguments of these types and returns the region's text, ended by
   // "stablehlo.return" of what body returned. Values made inside must not be used outside.
   using Body = std::function<Values(const Values&)>;
-  std::string region(const std::vector<Type>& arguments, const Body& body, Values* results = nullptr);
+  std::string region(const std::vector<Type>& arguments, const Body& body,
+                     Values* results = nullptr);
 
  private:
   struct Impl;

@@ -54,8 +54,7 @@ Values if_(Value p, const std::function<Values()>& then_, const std::function<Va
   if (p.type() != Type{DType::pred, {}}) fail("if", {p}, "a rank-0 pred is needed");
   Builder& b = p.builder();
   Values results;
-  const std::string yes = b.region(
-      {}, [&](const Values&) { return then_(); }, &results);
+  const std::string yes = b.region({}, [&](const Values&) { return then_(); }, &results);
   const std::vector<Type> types = types_of(results);
   const std::string no = b.region({}, [&](const Values&) {
     const Values out = else_();

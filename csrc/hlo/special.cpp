@@ -35,11 +35,12 @@ Value sinh(Value x) { return unary("chlo.sinh", x, true); }
 Value cosh(Value x) { return unary("chlo.cosh", x, true); }
 Value asin(Value x) { return unary("chlo.asin", x, true); }
 Value acos(Value x) { return unary("chlo.acos", x, true); }
-// lammps-jax-pjrt-cpu 0.11.2 gets chlo.atan, which is atan2 of a constant one, wrong for arrays of some 50 elements (2.5 off,
-// any dtype); with a one that it cannot see it is right.
+// lammps-jax-pjrt-cpu 0.11.2 gets chlo.atan, which is atan2 of a constant one, wrong for arrays of
+// some 50 elements (2.5 off, any dtype); with a one that it cannot see it is right.
 Value atan(Value x) {
   if (is_complex(x.dtype())) return unary("chlo.atan", x, true);
-  return atan2(x, broadcast_to(optimization_barrier({constant(x.builder(), x.dtype(), 1.0)})[0], x.dims()));
+  return atan2(
+      x, broadcast_to(optimization_barrier({constant(x.builder(), x.dtype(), 1.0)})[0], x.dims()));
 }
 Value asinh(Value x) { return unary("chlo.asinh", x, true); }
 Value acosh(Value x) { return unary("chlo.acosh", x, true); }

@@ -10,24 +10,43 @@ namespace torch_tpu::hlo {
 
 using Dims = std::vector<int64_t>;
 
-// Element types by XLA's names. The order is the identity used in program keys and on disk: append only.
+// Element types by XLA's names. The order is the identity used in program keys and on disk: append
+// only.
 enum class DType : uint8_t {
-  pred, s8, s16, s32, s64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128,
-  f8e5m2, f8e4m3fn, f8e5m2fnuz, f8e4m3fnuz, f8e8m0fnu,
+  pred,
+  s8,
+  s16,
+  s32,
+  s64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128,
+  f8e5m2,
+  f8e4m3fn,
+  f8e5m2fnuz,
+  f8e4m3fnuz,
+  f8e8m0fnu,
 };
 inline constexpr int kNumDTypes = 20;
 
-int64_t itemsize(DType t);             // bytes an element takes in a dense array (pred: 1)
-std::string_view name(DType t);        // "f32", "pred", "bf16": for errors and keys
-std::string_view mlir_name(DType t);   // "f32", "i1", "ui8", "complex<f32>": for program text
+int64_t itemsize(DType t);            // bytes an element takes in a dense array (pred: 1)
+std::string_view name(DType t);       // "f32", "pred", "bf16": for errors and keys
+std::string_view mlir_name(DType t);  // "f32", "i1", "ui8", "complex<f32>": for program text
 
-bool is_floating(DType t);             // f8 to f64, not complex
+bool is_floating(DType t);  // f8 to f64, not complex
 bool is_complex(DType t);
-bool is_integral(DType t);             // signed and unsigned integers, not pred
+bool is_integral(DType t);  // signed and unsigned integers, not pred
 bool is_signed_integral(DType t);
-bool is_unsigned(DType t);             // u8..u64, not pred
-DType real_type(DType t);              // c64 -> f32, c128 -> f64, others unchanged
-DType complex_type(DType t);           // f64 -> c128, other floating -> c64, complex unchanged
+bool is_unsigned(DType t);    // u8..u64, not pred
+DType real_type(DType t);     // c64 -> f32, c128 -> f64, others unchanged
+DType complex_type(DType t);  // f64 -> c128, other floating -> c64, complex unchanged
 // The type in which arithmetic on `t` is done and sums are kept: f32 for floats of at most 16 bits,
 // otherwise `t` (PyTorch's opmath type).
 DType accumulate_type(DType t);
@@ -40,12 +59,12 @@ struct Type {
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
   int64_t numel() const;
   int64_t nbytes() const { return numel() * itemsize(dtype); }
-  std::string str() const;             // "f32[2,3]"
-  std::string mlir() const;            // "tensor<2x3xf32>"
+  std::string str() const;   // "f32[2,3]"
+  std::string mlir() const;  // "tensor<2x3xf32>"
   bool operator==(const Type&) const = default;
 };
 
 int64_t numel(const Dims& dims);
-std::string str(const Dims& dims);     // "[2, 3]"
+std::string str(const Dims& dims);  // "[2, 3]"
 
 }  // namespace torch_tpu::hlo

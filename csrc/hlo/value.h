@@ -31,7 +31,7 @@ class Value {
   DType dtype() const { return type().dtype; }
   const Dims& dims() const { return type().dims; }
   int64_t rank() const { return type().rank(); }
-  int64_t dim(int64_t i) const;        // size of dimension i; negative i counts from the end
+  int64_t dim(int64_t i) const;  // size of dimension i; negative i counts from the end
   int64_t numel() const { return type().numel(); }
 
  private:

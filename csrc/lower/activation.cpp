@@ -7,16 +7,18 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Activation functions and their gradients. g is the gradient of the output, x the input, y the output. Slopes, bounds and
-// the like are run-time operands. Computed in f32 for 16-bit floats and rounded once. Which side of a kink NaN and the kink
-// itself fall on is that of the CPU kernels: hence "!(x <= t)" written as select(x <= t, ..).
+// Activation functions and their gradients. g is the gradient of the output, x the input, y the
+// output. Slopes, bounds and the like are run-time operands. Computed in f32 for 16-bit floats and
+// rounded once. Which side of a kink NaN and the kink itself fall on is that of the CPU kernels:
+// hence "!(x <= t)" written as select(x <= t, ..).
 namespace torch_tpu::lower {
 namespace {
 
 Value zero_where(Value p, Value g) { return select(p, zeros_like(g), g); }
 Value conj(Value x) { return hlo::is_complex(x.dtype()) ? complex(real(x), -imag(x)) : x; }
 
-// ---- smooth ----------------------------------------------------------------------------------------------------
+// ---- smooth
+// ----------------------------------------------------------------------------------------------------
 Value sigmoid_backward(Value g, Value y) { return g * conj((1.0 - y) * y); }
 Value tanh_backward(Value g, Value y) { return g * conj(1.0 - y * y); }
 
@@ -105,14 +107,17 @@ Value elu(Value x, Value alpha, Value scale, Value input_scale) {
 }
 Value elu_backward(Value g, Value alpha, Value scale, Value input_scale, bool is_result, Value x) {
   const Value a = alpha * scale;
-  const Value negative = is_result ? g * input_scale * (x + a) : g * input_scale * a * exp(x * input_scale);
+  const Value negative =
+      is_result ? g * input_scale * (x + a) : g * input_scale * a * exp(x * input_scale);
   return select(x <= 0, negative, g * scale);
 }
 
-// ---- with kinks ------------------------------------------------------------------------------------------------
+// ---- with kinks
+// ------------------------------------------------------------------------------------------------
 // clamp's refusal, which is by type NotImplementedError here.
 void require_ordered(Value x) {
-  require_not_complex_or("clamp is not supported for complex types", x, UserError::Kind::not_implemented);
+  require_not_complex_or("clamp is not supported for complex types", x,
+                         UserError::Kind::not_implemented);
 }
 
 Value relu(Value x) {
@@ -152,7 +157,9 @@ Value hardtanh(Value x, Value lo, Value hi) {
   require_ordered(x);
   return hlo::minimum(hlo::maximum(x, lo), hi);
 }
-Value hardtanh_backward(Value g, Value x, Value lo, Value hi) { return zero_where((x <= lo) | (x >= hi), g); }
+Value hardtanh_backward(Value g, Value x, Value lo, Value hi) {
+  return zero_where((x <= lo) | (x >= hi), g);
+}
 
 // min(max(x + 3, 0), 6) / 6
 Value hardsigmoid(Value x) {
@@ -192,7 +199,8 @@ Value softshrink(Value x, Value lambda) {
   return select(x > lambda, x - lambda, select(x < -lambda, x + lambda, x * 0));
 }
 
-// ---- gated -----------------------------------------------------------------------------------------------------
+// ---- gated
+// -----------------------------------------------------------------------------------------------------
 std::pair<Value, Value> halves(Value x, int64_t dim) {
   const int64_t n = x.dim(dim) / 2;
   return {slice_in_dim(x, dim, 0, n), slice_in_dim(x, dim, n, 2 * n)};

@@ -9,10 +9,12 @@
 
 // Scaled dot-product attention and its gradients:
 //   out = dropout(softmax(q k^T scale + bias)) v,    scale = 1 / sqrt(e) unless given.
-//   q  [b, h, lq, e]     k  [b, hk, lk, e]     v  [b, hk, lk, ev]     h a multiple of hk: consecutive query heads share a key head
-//   bias  broadcasts to [b, h, lq, lk]; floating: added; bool: true takes part
-//   is_causal  query i sees keys 0..i, also when lq and lk differ (PyTorch aligns at the top left)
-// Scores, softmax and sums are in f32 for 16-bit inputs. A query that may see no key gives zeros, as CPU's does; NaN spreads.
+//   q  [b, h, lq, e]     k  [b, hk, lk, e]     v  [b, hk, lk, ev]     h a multiple of hk:
+//   consecutive query heads share a key head bias  broadcasts to [b, h, lq, lk]; floating: added;
+//   bool: true takes part is_causal  query i sees keys 0..i, also when lq and lk differ (PyTorch
+//   aligns at the top left)
+// Scores, softmax and sums are in f32 for 16-bit inputs. A query that may see no key gives zeros,
+// as CPU's does; NaN spreads.
 namespace torch_tpu::lower {
 namespace {
 
@@ -27,12 +29,19 @@ using hlo::sum;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// All arrays are handled as [b, hk, g, l, .], g = h / hk, so that keys and values of shared heads are never copied.
+// All arrays are handled as [b, hk, g, l, .], g = h / hk, so that keys and values of shared heads
+// are never copied.
 struct Shape {
   int64_t b, h, hk, g, lq, lk, e;
   Shape(Value q, Value k)
-      : b(q.dim(0)), h(q.dim(1)), hk(k.dim(1)), g(hk == 0 ? 1 : h / hk), lq(q.dim(2)), lk(k.dim(2)), e(q.dim(3)) {}
-  Value split(Value x) const { return reshape(x, {b, hk, g, lq, x.dim(3)}); }      // of q's kind
+      : b(q.dim(0)),
+        h(q.dim(1)),
+        hk(k.dim(1)),
+        g(hk == 0 ? 1 : h / hk),
+        lq(q.dim(2)),
+        lk(k.dim(2)),
+        e(q.dim(3)) {}
+  Value split(Value x) const { return reshape(x, {b, hk, g, lq, x.dim(3)}); }  // of q's kind
   Value join(Value x, int64_t last) const { return reshape(x, {b, h, lq, last}); }
 };
 
@@ -51,8 +60,8 @@ Value aligned(Value bias, const Shape& s) {
   return reshape(bias, {dims[0], h == 1 ? 1 : s.hk, h == 1 ? 1 : s.g, dims[2], dims[3]});
 }
 
-Value scores(const Context& ctx, const Shape& s, Value q, Value k, const std::optional<Value>& bias, bool is_causal,
-             double scale) {
+Value scores(const Context& ctx, const Shape& s, Value q, Value k, const std::optional<Value>& bias,
+             bool is_causal, double scale) {
   Value x = product(ctx, s.split(q), k, kRowsWithRows) * scale;
   Value hidden = scalar(x, -kInfinity);
   if (bias && bias->dtype() == DType::pred) {
@@ -93,24 +102,35 @@ double scale_or_default(std::optional<double> scale, const Shape& s) {
   return scale.value_or(1 / std::sqrt(static_cast<double>(s.e)));
 }
 
-// Results as the schema's: output (q's dtype), logsumexp f32 [b, h, lq], no cumulative lengths, (two integers: the layer
-// above), the generator's state as seed and offset (s64, rank 0; zeros without dropout), no debug mask.
-Values attention(Context& ctx, Value q, Value k, Value v, const std::optional<Value>& bias, double dropout_p,
-                 bool is_causal, Ignored, std::optional<double> scale) {
+// Results as the schema's: output (q's dtype), logsumexp f32 [b, h, lq], no cumulative lengths,
+// (two integers: the layer above), the generator's state as seed and offset (s64, rank 0; zeros
+// without dropout), no debug mask.
+Values attention(Context& ctx, Value q, Value k, Value v, const std::optional<Value>& bias,
+                 double dropout_p, bool is_causal, Ignored, std::optional<double> scale) {
   const Shape s(q, k);
-  auto [weights, logsumexp] = softmax(scores(ctx, s, q, k, bias, is_causal, scale_or_default(scale, s)));
+  auto [weights, logsumexp] =
+      softmax(scores(ctx, s, q, k, bias, is_causal, scale_or_default(scale, s)));
   Value seed = hlo::constant(q.builder(), DType::s64, 0), offset = seed;
   if (dropout_p > 0) {
     Value state = ctx.draw(weights.numel());
-    auto word = [&](int64_t i) { return bitcast_convert(reshape(hlo::slice_in_dim(state, 0, i, i + 1), {}), DType::s64); };
+    auto word = [&](int64_t i) {
+      return bitcast_convert(reshape(hlo::slice_in_dim(state, 0, i, i + 1), {}), DType::s64);
+    };
     seed = word(0);
     offset = word(1);
     weights = weights * dropout_factor(state, weights, dropout_p);
   }
   Value out = product(ctx, convert(weights, v.dtype()), v, kWeightsWithKeys);
   const Value none;
-  return {convert(s.join(out, v.dim(3)), q.dtype()), convert(reshape(logsumexp, {s.b, s.h, s.lq}), DType::f32),
-          none, none, none, none, seed, offset, none};
+  return {convert(s.join(out, v.dim(3)), q.dtype()),
+          convert(reshape(logsumexp, {s.b, s.h, s.lq}), DType::f32),
+          none,
+          none,
+          none,
+          none,
+          seed,
+          offset,
+          none};
 }
 
 // Sums x over the dimensions in which `dims` (same rank) has 1.
@@ -122,12 +142,14 @@ Value sum_to(Value x, const Dims& dims) {
   return sum(x, stretched, keep_dims);
 }
 
-// Gradients of q, k, v, bias, those asked for. The weights are formed again from q and k, and dropout's mask from seed and
-// offset; with w the weights, d the mask and G = dL/dout:
-//   dv = (w d)^T G,   dw = (G v^T) d,   dscores = w (dw - sum_keys(dw w)),   dq = dscores k scale,   dk = dscores^T q scale
-Values attention_backward(Context& ctx, Value grad, Value q, Value k, Value v, const std::optional<Value>& bias,
-                          const std::vector<bool>& mask, Ignored, Ignored, Ignored, Ignored, Ignored, Ignored,
-                          double dropout_p, bool is_causal, const std::optional<Value>& seed,
+// Gradients of q, k, v, bias, those asked for. The weights are formed again from q and k, and
+// dropout's mask from seed and offset; with w the weights, d the mask and G = dL/dout:
+//   dv = (w d)^T G,   dw = (G v^T) d,   dscores = w (dw - sum_keys(dw w)),   dq = dscores k scale,
+//   dk = dscores^T q scale
+Values attention_backward(Context& ctx, Value grad, Value q, Value k, Value v,
+                          const std::optional<Value>& bias, const std::vector<bool>& mask, Ignored,
+                          Ignored, Ignored, Ignored, Ignored, Ignored, double dropout_p,
+                          bool is_causal, const std::optional<Value>& seed,
                           const std::optional<Value>& offset, std::optional<double> scale_) {
   const Shape s(q, k);
   const double scale = scale_or_default(scale_, s);
@@ -136,17 +158,22 @@ Values attention_backward(Context& ctx, Value grad, Value q, Value k, Value v, c
   Value dropped = weights, dweights = product(ctx, g, v, kRowsWithRows);
   if (dropout_p > 0) {
     auto word = [](Value x) { return reshape(bitcast_convert(x, DType::u64), {1}); };
-    Value factor = dropout_factor(hlo::concatenate({word(*seed), word(*offset)}, 0), weights, dropout_p);
+    Value factor =
+        dropout_factor(hlo::concatenate({word(*seed), word(*offset)}, 0), weights, dropout_p);
     dropped = weights * factor;
     dweights = dweights * factor;
   }
   Value dscores = weights * (dweights - sum(dweights * weights, {4}, keep_dims));
   Value rounded = convert(dscores, q.dtype());
   Value dq, dk, dv, dbias;
-  if (mask[0]) dq = convert(s.join(product(ctx, rounded, k, kWeightsWithKeys) * scale, s.e), q.dtype());
+  if (mask[0])
+    dq = convert(s.join(product(ctx, rounded, k, kWeightsWithKeys) * scale, s.e), q.dtype());
   if (mask[1]) dk = convert(product(ctx, rounded, s.split(q), kOverQueries) * scale, k.dtype());
-  if (mask[2]) dv = convert(product(ctx, convert(dropped, grad.dtype()), g, kOverQueries), v.dtype());
-  if (mask[3] && bias) dbias = convert(reshape(sum_to(dscores, aligned(*bias, s).dims()), bias->dims()), bias->dtype());
+  if (mask[2])
+    dv = convert(product(ctx, convert(dropped, grad.dtype()), g, kOverQueries), v.dtype());
+  if (mask[3] && bias)
+    dbias =
+        convert(reshape(sum_to(dscores, aligned(*bias, s).dims()), bias->dims()), bias->dtype());
   return {dq, dk, dv, dbias};
 }
 

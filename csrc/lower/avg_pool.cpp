@@ -6,8 +6,9 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Average pooling over the last dimensions, with windows of one size or (adaptive) of shared-out sizes, and its gradients.
-// Sums in f32 for 16-bit x; integers divide towards zero. NaN and inf stay inside their windows.
+// Average pooling over the last dimensions, with windows of one size or (adaptive) of shared-out
+// sizes, and its gradients. Sums in f32 for 16-bit x; integers divide towards zero. NaN and inf
+// stay inside their windows.
 namespace torch_tpu::lower {
 namespace {
 
@@ -27,10 +28,12 @@ Value along(Value x, int64_t dim, const Dims& v) {
   return reshape(convert(hlo::literal(x.builder(), DType::s64, v), x.dtype()), dims);
 }
 
-// ---- windows of one size ------------------------------------------------------------------------------------------
+// ---- windows of one size
+// ------------------------------------------------------------------------------------------
 
-// What each window's sum is divided by: `divisor_override`, or how many positions it covers: with count_include_pad those of the
-// padding that the caller asked for too, not those that only ceil_mode adds. Broadcasts to the output.
+// What each window's sum is divided by: `divisor_override`, or how many positions it covers: with
+// count_include_pad those of the padding that the caller asked for too, not those that only
+// ceil_mode adds. Broadcasts to the output.
 Value divisor(Value like, const Pool& pool, const Dims& in, const Dims& out, bool count_include_pad,
               const std::optional<int64_t>& divisor_override) {
   if (divisor_override) return hlo::constant(like.builder(), like.dtype(), *divisor_override);
@@ -40,7 +43,8 @@ Value divisor(Value like, const Pool& pool, const Dims& in, const Dims& out, boo
     for (int64_t o = 0; o < out[i]; ++o) {
       const int64_t start = o * pool.stride[i] - pool.padding[i];
       const int64_t end = std::min(start + pool.kernel[i], in[i] + pool.padding[i]);
-      counts.push_back(count_include_pad ? end - start : std::min(end, in[i]) - std::max<int64_t>(start, 0));
+      counts.push_back(count_include_pad ? end - start
+                                         : std::min(end, in[i]) - std::max<int64_t>(start, 0));
     }
     Value n = along(like, like.rank() - pool.n() + i, counts);
     all = all ? all * n : n;
@@ -78,14 +82,16 @@ Value avg_pool(Value x, const Dims& kernel, const Dims& stride, const Dims& padd
   }
   Value total = sum_windows(widen(x), window);
   for (int64_t i = 0; i < N; ++i) total = hlo::slice_in_dim(total, first + i, 0, out[i]);
-  return convert(total / divisor(total, pool, in, out, count_include_pad, divisor_override), x.dtype());
+  return convert(total / divisor(total, pool, in, out, count_include_pad, divisor_override),
+                 x.dtype());
 }
 
-// dx[p] = sum of grad / divisor over the windows that hold p: the windows' grads, spread by the stride, summed over windows of
-// the same kernel.
+// dx[p] = sum of grad / divisor over the windows that hold p: the windows' grads, spread by the
+// stride, summed over windows of the same kernel.
 template <int N>
-Value avg_pool_backward(Value grad, Value x, const Dims& kernel, const Dims& stride, const Dims& padding, bool ceil_mode,
-                        bool count_include_pad, std::optional<int64_t> divisor_override) {
+Value avg_pool_backward(Value grad, Value x, const Dims& kernel, const Dims& stride,
+                        const Dims& padding, bool ceil_mode, bool count_include_pad,
+                        std::optional<int64_t> divisor_override) {
   require_divisor(divisor_override);
   const Pool pool(N, kernel, stride, padding, {1}, ceil_mode);
   const int64_t first = x.rank() - N;
@@ -95,13 +101,15 @@ Value avg_pool_backward(Value grad, Value x, const Dims& kernel, const Dims& str
   hlo::Window window = hlo::Window::of_rank(x.rank());
   for (int64_t i = 0; i < N; ++i) {
     const int64_t k = pool.kernel[i], s = pool.stride[i], low = k - 1 - pool.padding[i];
-    g = pad_dim(g, scalar(g, 0), first + i, low, in[i] + k - 1 - low - ((out[i] - 1) * s + 1), s - 1);
+    g = pad_dim(g, scalar(g, 0), first + i, low, in[i] + k - 1 - low - ((out[i] - 1) * s + 1),
+                s - 1);
     window.sizes[first + i] = k;
   }
   return convert(sum_windows(g, window), x.dtype());
 }
 
-// ---- adaptive windows ----------------------------------------------------------------------------------------------
+// ---- adaptive windows
+// ----------------------------------------------------------------------------------------------
 
 Dims lengths(const Ranges& ranges) {
   Dims n;
@@ -111,7 +119,8 @@ Dims lengths(const Ranges& ranges) {
 
 Ranges inputs_of_outputs(int64_t in, int64_t out) {
   Ranges ranges;
-  for (int64_t o = 0; o < out; ++o) ranges.push_back({adaptive_start(o, in, out), adaptive_end(o, in, out)});
+  for (int64_t o = 0; o < out; ++o)
+    ranges.push_back({adaptive_start(o, in, out), adaptive_end(o, in, out)});
   return ranges;
 }
 

@@ -8,15 +8,18 @@
 
 #include "lower/entry.h"
 
-// Turns a typed lowering function into an Entry: the parameter types say how each argument of the schema is prepared.
+// Turns a typed lowering function into an Entry: the parameter types say how each argument of the
+// schema is prepared.
 //
 //   Value                         tensor, or Python number as run-time operand
 //   std::optional<Value>          the same or None
 //   Values                        list of tensors (null Values stand for None)
-//   int64_t double bool Number std::string DType Dims std::vector<double> std::vector<bool> std::vector<Number>
+//   int64_t double bool Number std::string DType Dims std::vector<double> std::vector<bool>
+//   std::vector<Number>
 //                                 static; and std::optional of each
-//   Arg                           tensor or number as it came: for a lowering that chooses its promotion itself
-//   Ignored                       layout, device, pin_memory, memory_format, generator
+//   Arg                           tensor or number as it came: for a lowering that chooses its
+//   promotion itself Ignored                       layout, device, pin_memory, memory_format,
+//   generator
 //
 // Results: Value, std::pair or std::tuple of Value, or Values.
 namespace torch_tpu::lower {
@@ -85,7 +88,10 @@ struct UnpackExact {
   static constexpr bool is_operand = false;
   static T get(const Arg& a, size_t i, const char* wanted) {
     if (auto* v = std::get_if<T>(&a)) return *v;
-    if constexpr (!std::is_same_v<T, Dims> && requires(T t) { t.clear(); t.push_back({}); }) {
+    if constexpr (!std::is_same_v<T, Dims> && requires(T t) {
+                    t.clear();
+                    t.push_back({});
+                  }) {
       if (auto* d = std::get_if<Dims>(&a); d && d->empty()) return {};
     }
     bad_argument(i, wanted, a);
@@ -108,15 +114,21 @@ struct Unpack<Dims> : UnpackExact<Dims> {
 };
 template <>
 struct Unpack<std::vector<double>> : UnpackExact<std::vector<double>> {
-  static std::vector<double> get(const Arg& a, size_t i) { return UnpackExact::get(a, i, "list of floats"); }
+  static std::vector<double> get(const Arg& a, size_t i) {
+    return UnpackExact::get(a, i, "list of floats");
+  }
 };
 template <>
 struct Unpack<std::vector<bool>> : UnpackExact<std::vector<bool>> {
-  static std::vector<bool> get(const Arg& a, size_t i) { return UnpackExact::get(a, i, "list of bools"); }
+  static std::vector<bool> get(const Arg& a, size_t i) {
+    return UnpackExact::get(a, i, "list of bools");
+  }
 };
 template <>
 struct Unpack<std::vector<Number>> : UnpackExact<std::vector<Number>> {
-  static std::vector<Number> get(const Arg& a, size_t i) { return UnpackExact::get(a, i, "list of numbers"); }
+  static std::vector<Number> get(const Arg& a, size_t i) {
+    return UnpackExact::get(a, i, "list of numbers");
+  }
 };
 template <class T>
 struct Unpack<std::optional<T>> {
@@ -138,13 +150,16 @@ inline Values to_values(const std::pair<Value, Value>& p) { return {p.first, p.s
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
 template <class R, class... P>
-struct Signature<R (*)(P...)> { using Params = std::tuple<std::decay_t<P>...>; };
+struct Signature<R (*)(P...)> {
+  using Params = std::tuple<std::decay_t<P>...>;
+};
 template <class C, class R, class... P>
 struct Signature<R (C::*)(P...) const> : Signature<R (*)(P...)> {};
 template <class C, class R, class... P>
 struct Signature<R (C::*)(P...)> : Signature<R (*)(P...)> {};
 
-Entry make_entry(std::string name, std::vector<bool> is_operand, std::function<Values(Context&, const Args&)> call);
+Entry make_entry(std::string name, std::vector<bool> is_operand,
+                 std::function<Values(Context&, const Args&)> call);
 void expect_count(size_t wanted, size_t got);
 
 template <class F, class... P>
@@ -170,7 +185,8 @@ Entry bind_params(std::string name, F f, std::type_identity<std::tuple<Context, 
 
 template <class F>
 Entry bind(std::string name, F f) {
-  return bind_params(std::move(name), std::move(f), std::type_identity<typename Signature<F>::Params>{});
+  return bind_params(std::move(name), std::move(f),
+                     std::type_identity<typename Signature<F>::Params>{});
 }
 
 }  // namespace torch_tpu::lower

@@ -6,8 +6,8 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Complex numbers: parts, conjugates, polar form. A program's values carry no conjugate or negative bit: the lazy views of
-// eager mode are computed here, and resolving them does nothing.
+// Complex numbers: parts, conjugates, polar form. A program's values carry no conjugate or negative
+// bit: the lazy views of eager mode are computed here, and resolving them does nothing.
 namespace torch_tpu::lower {
 namespace {
 
@@ -26,9 +26,12 @@ Value view_as_complex(Value x) {
 void require_parts(Value a, Value b) {
   const std::string t(scalar_type_name(a.dtype())), u(scalar_type_name(b.dtype()));
   if (!hlo::is_floating(a.dtype()) || !hlo::is_floating(b.dtype())) {
-    throw UserError("Expected both inputs to be Half, Float or Double tensors but got " + t + " and " + u);
+    throw UserError("Expected both inputs to be Half, Float or Double tensors but got " + t +
+                    " and " + u);
   }
-  if (t != u) throw UserError("Expected object of scalar type " + t + " but got scalar type " + u + " for second argument");
+  if (t != u)
+    throw UserError("Expected object of scalar type " + t + " but got scalar type " + u +
+                    " for second argument");
 }
 
 Value complex_of(Value re, Value im) {

@@ -7,14 +7,15 @@
 
 namespace torch_tpu::lower {
 
-// What a lowering may ask about the program being built, beside its arguments. A function that takes `Context&` as its first
-// parameter gets it.
+// What a lowering may ask about the program being built, beside its arguments. A function that
+// takes `Context&` as its first parameter gets it.
 struct Context {
   hlo::Builder& builder;
-  DType default_dtype = DType::f32;    // torch.get_default_dtype(): what int -> float operators give
+  DType default_dtype = DType::f32;  // torch.get_default_dtype(): what int -> float operators give
   hlo::Precision matmul_precision = hlo::Precision::highest;  // for f32 products
-  // Draws `count` 32-bit random values' worth from the generator: returns the u64[2] state for hlo::rng_bit_generator,
-  // already advanced past what the program drew before. Null where no generator may be used.
+  // Draws `count` 32-bit random values' worth from the generator: returns the u64[2] state for
+  // hlo::rng_bit_generator, already advanced past what the program drew before. Null where no
+  // generator may be used.
   std::function<Value(int64_t count)> draw;
 };
 

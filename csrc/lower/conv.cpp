@@ -6,10 +6,10 @@
 #include "lower/require.h"
 
 // Convolution of any number of spatial dimensions, transposed or not, and its gradients.
-//   x       [n, c, *in]                    weight  [o, c / groups, *k], transposed: [c, o / groups, *k]
-//   bias    [o] or None                    out     [n, o, *out]
-// Sums in f32 for 16-bit inputs, rounded once; integers wrap; complex products are formed from real ones. Where a
-// dimension is empty the sum is 0.
+//   x       [n, c, *in]                    weight  [o, c / groups, *k], transposed: [c, o / groups,
+//   *k] bias    [o] or None                    out     [n, o, *out]
+// Sums in f32 for 16-bit inputs, rounded once; integers wrap; complex products are formed from real
+// ones. Where a dimension is empty the sum is 0.
 namespace torch_tpu::lower {
 namespace {
 
@@ -31,10 +31,11 @@ struct Window {
 // PyTorch allows one number for all spatial dimensions.
 Dims each(Dims v, int64_t rank) { return v.size() == 1 ? Dims(rank, v[0]) : v; }
 
-Window window_of(Value weight, const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
-                 const Dims& output_padding, int64_t groups) {
+Window window_of(Value weight, const Dims& stride, const Dims& padding, const Dims& dilation,
+                 bool transposed, const Dims& output_padding, int64_t groups) {
   const int64_t n = weight.rank() - 2;
-  return {each(stride, n), each(padding, n), each(dilation, n), transposed, each(output_padding, n), groups};
+  return {each(stride, n), each(padding, n),        each(dilation, n),
+          transposed,      each(output_padding, n), groups};
 }
 
 Dims spatial(int64_t rank) {
@@ -47,30 +48,37 @@ Dims spatial(int64_t rank) {
 Value convolve(const Context& ctx, Value x, Value kernel, const hlo::ConvolutionDims& dims,
                const hlo::ConvolutionWindow& window, int64_t feature_groups, int64_t batch_groups) {
   auto real = [&](Value a, Value b) {
-    return hlo::convolution(a, b, dims, window, feature_groups, batch_groups, accumulate_type(a.dtype()),
-                            precision(ctx, a.dtype()));
+    return hlo::convolution(a, b, dims, window, feature_groups, batch_groups,
+                            accumulate_type(a.dtype()), precision(ctx, a.dtype()));
   };
   if (!hlo::is_complex(x.dtype())) return real(x, kernel);
   Value a = hlo::real(x), b = hlo::imag(x), c = hlo::real(kernel), d = hlo::imag(kernel);
   return hlo::complex(real(a, c) - real(b, d), real(a, d) + real(b, c));
 }
 
-hlo::ConvolutionWindow plain_window(const Dims& strides, Padding padding, const Dims& lhs_dilation, const Dims& rhs_dilation) {
-  return {strides, lhs_dilation, rhs_dilation, std::move(padding), std::vector<bool>(strides.size(), false)};
+hlo::ConvolutionWindow plain_window(const Dims& strides, Padding padding, const Dims& lhs_dilation,
+                                    const Dims& rhs_dilation) {
+  return {strides, lhs_dilation, rhs_dilation, std::move(padding),
+          std::vector<bool>(strides.size(), false)};
 }
 
-Value zeros(Value x, const Dims& dims) { return hlo::full(x.builder(), {accumulate_type(x.dtype()), dims}, 0); }
+Value zeros(Value x, const Dims& dims) {
+  return hlo::full(x.builder(), {accumulate_type(x.dtype()), dims}, 0);
+}
 
 // (in + 2 padding - dilation (k - 1) - 1) / stride + 1, a spatial dimension
 Dims plain_sizes(Value x, Value weight, const Window& w) {
   Dims out;
   for (int64_t d = 0; d < w.rank(); ++d) {
-    out.push_back((x.dim(d + 2) + 2 * w.padding[d] - w.dilation[d] * (weight.dim(d + 2) - 1) - 1) / w.stride[d] + 1);
+    out.push_back((x.dim(d + 2) + 2 * w.padding[d] - w.dilation[d] * (weight.dim(d + 2) - 1) - 1) /
+                      w.stride[d] +
+                  1);
   }
   return out;
 }
 
-// out[n, o, i] = sum over c, k of x[n, c, i stride + k dilation - padding] weight[o, c, k], for i below `sizes`
+// out[n, o, i] = sum over c, k of x[n, c, i stride + k dilation - padding] weight[o, c, k], for i
+// below `sizes`
 Value correlate(const Context& ctx, Value x, Value weight, const Window& w, const Dims& sizes) {
   const int64_t n = w.rank();
   Dims out{x.dim(0), weight.dim(0)};
@@ -79,14 +87,16 @@ Value correlate(const Context& ctx, Value x, Value weight, const Window& w, cons
   Padding padding;
   for (int64_t d = 0; d < n; ++d) {
     const int64_t reach = w.dilation[d] * (weight.dim(d + 2) - 1) + 1;
-    padding.emplace_back(w.padding[d], (sizes[d] - 1) * w.stride[d] + reach - x.dim(d + 2) - w.padding[d]);
+    padding.emplace_back(w.padding[d],
+                         (sizes[d] - 1) * w.stride[d] + reach - x.dim(d + 2) - w.padding[d]);
   }
   return convolve(ctx, x, weight, {0, 1, spatial(n), 1, 0, spatial(n), 0, 1, spatial(n)},
                   plain_window(w.stride, padding, Dims(n, 1), w.dilation), w.groups, 1);
 }
 
-// The transpose of `correlate` as a map of x, applied to g [n, o, *out]: gives [n, c, *in] of the sizes `in`. Each g is spread
-// by the stride and meets the kernel reversed, with its input and output channels exchanged inside each group.
+// The transpose of `correlate` as a map of x, applied to g [n, o, *out]: gives [n, c, *in] of the
+// sizes `in`. Each g is spread by the stride and meets the kernel reversed, with its input and
+// output channels exchanged inside each group.
 Value spread(const Context& ctx, Value g, Value weight, const Window& w, const Dims& in) {
   const int64_t n = w.rank(), o = weight.dim(0) / w.groups, c = weight.dim(1);
   Dims result{g.dim(0), c * w.groups};
@@ -101,10 +111,14 @@ Value spread(const Context& ctx, Value g, Value weight, const Window& w, const D
   Value kernel = hlo::reverse(weight, spatial(n));
   if (w.groups > 1) {  // [groups * o, c, *k] -> [o, groups * c, *k]
     const Dims k(weight.dims().begin() + 2, weight.dims().end());
-    auto with_k = [&](Dims dims) { dims.insert(dims.end(), k.begin(), k.end()); return dims; };
+    auto with_k = [&](Dims dims) {
+      dims.insert(dims.end(), k.begin(), k.end());
+      return dims;
+    };
     Dims swap = all_dims(n + 3);
     std::swap(swap[0], swap[1]);
-    kernel = reshape(hlo::transpose(reshape(kernel, with_k({w.groups, o, c})), swap), with_k({o, w.groups * c}));
+    kernel = reshape(hlo::transpose(reshape(kernel, with_k({w.groups, o, c})), swap),
+                     with_k({o, w.groups * c}));
   }
   return convolve(ctx, g, kernel, {0, 1, spatial(n), 0, 1, spatial(n), 0, 1, spatial(n)},
                   plain_window(Dims(n, 1), padding, w.stride, w.dilation), w.groups, 1);
@@ -130,8 +144,8 @@ Value weight_gradient(const Context& ctx, Value x, Value g, const Window& w, con
 Dims transposed_sizes(Value x, Value weight, const Window& w) {
   Dims out;
   for (int64_t d = 0; d < w.rank(); ++d) {
-    out.push_back((x.dim(d + 2) - 1) * w.stride[d] - 2 * w.padding[d] + w.dilation[d] * (weight.dim(d + 2) - 1) +
-                  w.output_padding[d] + 1);
+    out.push_back((x.dim(d + 2) - 1) * w.stride[d] - 2 * w.padding[d] +
+                  w.dilation[d] * (weight.dim(d + 2) - 1) + w.output_padding[d] + 1);
   }
   return out;
 }
@@ -140,8 +154,8 @@ Dims spatial_sizes(Value x) { return {x.dims().begin() + 2, x.dims().end()}; }
 
 void require_conv_dtypes(Value x, Value weight) {
   if (x.dtype() != weight.dtype()) {
-    throw UserError("expected scalar type " + std::string(scalar_type_name(x.dtype())) + " but found " +
-                    std::string(scalar_type_name(weight.dtype())));
+    throw UserError("expected scalar type " + std::string(scalar_type_name(x.dtype())) +
+                    " but found " + std::string(scalar_type_name(weight.dtype())));
   }
   require_not_bool(weight.rank() == 5 ? "slow_conv3d_cpu" : "slow_conv2d_cpu", x);
 }
@@ -158,21 +172,23 @@ void require_conv_sizes(Value x, Value weight, const Window& w) {
   }
   const int64_t wanted = w.transposed ? weight.dim(0) : weight.dim(1) * w.groups;
   if (x.dim(1) == wanted) return;
-  throw UserError("Given " + (w.transposed ? "transposed=1" : "groups=" + groups) + ", weight of size " + size +
-                  ", expected input" + hlo::str(x.dims()) + " to have " + std::to_string(wanted) + " channels, but got " +
+  throw UserError("Given " + (w.transposed ? "transposed=1" : "groups=" + groups) +
+                  ", weight of size " + size + ", expected input" + hlo::str(x.dims()) +
+                  " to have " + std::to_string(wanted) + " channels, but got " +
                   std::to_string(x.dim(1)) + " channels instead");
 }
 
 // Without a batch dimension x is a batch of one.
-Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value>& bias, const Dims& stride,
-                  const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding,
-                  int64_t groups) {
+Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value>& bias,
+                  const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
+                  const Dims& output_padding, int64_t groups) {
   require_conv_dtypes(x, weight);
   const Window w = window_of(weight, stride, padding, dilation, transposed, output_padding, groups);
   const bool batched = x.rank() == weight.rank();
   if (!batched) x = hlo::unsqueeze(x, 0);
   require_conv_sizes(x, weight, w);
-  Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w)) : correlate(ctx, x, weight, w, plain_sizes(x, weight, w));
+  Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w))
+                         : correlate(ctx, x, weight, w, plain_sizes(x, weight, w));
   if (bias) {
     Dims channel(out.rank(), 1);
     channel[1] = out.dim(1);
@@ -183,8 +199,9 @@ Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value
 }
 
 // Gradients of x, weight, bias, those asked for. Complex: conjugated, as PyTorch's are.
-Values convolution_backward(Context& ctx, Value grad, Value x, Value weight, const Dims& stride, const Dims& padding,
-                            const Dims& dilation, bool transposed, const Dims& output_padding, int64_t groups,
+Values convolution_backward(Context& ctx, Value grad, Value x, Value weight, const Dims& stride,
+                            const Dims& padding, const Dims& dilation, bool transposed,
+                            const Dims& output_padding, int64_t groups,
                             const std::vector<bool>& mask) {
   const Window w = window_of(weight, stride, padding, dilation, transposed, output_padding, groups);
   const bool batched = x.rank() == weight.rank();
@@ -195,7 +212,9 @@ Values convolution_backward(Context& ctx, Value grad, Value x, Value weight, con
   Value dx, dweight, dbias;
   if (mask[0]) {
     Value k = conj(weight);
-    dx = convert(transposed ? correlate(ctx, grad, k, w, spatial_sizes(x)) : spread(ctx, grad, k, w, spatial_sizes(x)), x.dtype());
+    dx = convert(transposed ? correlate(ctx, grad, k, w, spatial_sizes(x))
+                            : spread(ctx, grad, k, w, spatial_sizes(x)),
+                 x.dtype());
     if (!batched) dx = hlo::squeeze(dx, {0});
   }
   if (mask[1]) {
@@ -203,7 +222,9 @@ Values convolution_backward(Context& ctx, Value grad, Value x, Value weight, con
                          : weight_gradient(ctx, conj(x), grad, w, weight.dims());
     dweight = convert(dweight, weight.dtype());
   }
-  if (mask[2]) dbias = convert(sum(convert(grad, accumulate_type(grad.dtype())), other_dims({1}, grad.rank())), grad.dtype());
+  if (mask[2])
+    dbias = convert(sum(convert(grad, accumulate_type(grad.dtype())), other_dims({1}, grad.rank())),
+                    grad.dtype());
   return {dx, dweight, dbias};
 }
 
@@ -214,11 +235,11 @@ void register_conv(Registry& r) {
   r.alias("aten::convolution_overrideable", "aten::convolution");
   r.add("aten::convolution_backward_overrideable", convolution_backward);
   r.add("aten::convolution_backward",
-        [](Context& ctx, Value grad, Value x, Value weight, std::optional<Dims> /*bias_sizes*/, const Dims& stride,
-           const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding, int64_t groups,
-           const std::vector<bool>& mask) {
-          return convolution_backward(ctx, grad, x, weight, stride, padding, dilation, transposed, output_padding, groups,
-                                      mask);
+        [](Context& ctx, Value grad, Value x, Value weight, std::optional<Dims> /*bias_sizes*/,
+           const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
+           const Dims& output_padding, int64_t groups, const std::vector<bool>& mask) {
+          return convolution_backward(ctx, grad, x, weight, stride, padding, dilation, transposed,
+                                      output_padding, groups, mask);
         });
 }
 

@@ -7,16 +7,16 @@
 
 #include "lower/args.h"
 
-// PyTorch's conventions for dimension arguments: negative numbers count from the end, and a rank-0 tensor answers to
-// dims 0 and -1 as if it had one dimension.
+// PyTorch's conventions for dimension arguments: negative numbers count from the end, and a rank-0
+// tensor answers to dims 0 and -1 as if it had one dimension.
 namespace torch_tpu::lower {
 
 // `dim` as an index in [0, max(rank, 1)). Throws PyTorch's IndexError text.
 inline int64_t wrap(int64_t dim, int64_t rank) {
   const int64_t n = std::max<int64_t>(rank, 1);
   if (dim < -n || dim >= n) {
-    throw UserError("Dimension out of range (expected to be in range of [" + std::to_string(-n) + ", " +
-                        std::to_string(n - 1) + "], but got " + std::to_string(dim) + ")",
+    throw UserError("Dimension out of range (expected to be in range of [" + std::to_string(-n) +
+                        ", " + std::to_string(n - 1) + "], but got " + std::to_string(dim) + ")",
                     UserError::Kind::index);
   }
   return dim < 0 ? dim + n : dim;
@@ -29,12 +29,14 @@ inline Dims all_dims(int64_t rank) {
 }
 inline Dims all_dims(Value x) { return all_dims(x.rank()); }
 
-// The dims as a set of real dimensions of x, ascending: what a reduction takes. Empty for a rank-0 x.
+// The dims as a set of real dimensions of x, ascending: what a reduction takes. Empty for a rank-0
+// x.
 inline Dims wrap(const Dims& dims, Value x) {
   std::vector<bool> named(std::max<int64_t>(x.rank(), 1));
   for (int64_t d : dims) {
     const int64_t w = wrap(d, x.rank());
-    if (named[w]) throw UserError("dim " + std::to_string(w) + " appears multiple times in the list of dims");
+    if (named[w])
+      throw UserError("dim " + std::to_string(w) + " appears multiple times in the list of dims");
     named[w] = true;
   }
   Dims set;

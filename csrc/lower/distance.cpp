@@ -7,7 +7,8 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Distances between all pairs of rows: (sum |a - b|^p)^(1/p); p = inf the largest, p = 0 how many differ.
+// Distances between all pairs of rows: (sum |a - b|^p)^(1/p); p = inf the largest, p = 0 how many
+// differ.
 namespace torch_tpu::lower {
 namespace {
 
@@ -23,7 +24,8 @@ Value norm(Value d, double p) {
   return power(s, full_like(s, 1 / p));
 }
 
-// d norm / d d, with `r` the norm (a last dimension of 1); 0 where the norm is 0 or the derivative unbounded, as on CPU.
+// d norm / d d, with `r` the norm (a last dimension of 1); 0 where the norm is 0 or the derivative
+// unbounded, as on CPU.
 Value norm_gradient(Value d, Value r, double p) {
   const Value zero = zeros_like(d), s = signum(d), a = abs(d);
   if (p == 0) return zero;
@@ -37,8 +39,8 @@ Value norm_gradient(Value d, Value r, double p) {
 // a[.., i, :] - b[.., j, :] as [.., i, j, :]; batch dimensions broadcast.
 Value differences(Value a, Value b) { return unsqueeze(a, -2) - unsqueeze(b, -3); }
 
-// x1 [.., n, m], x2 [.., k, m] -> [.., n, k]. Always by differences: the product form that compute_mode may ask for is only
-// quicker, and loses digits. No columns: 0.
+// x1 [.., n, m], x2 [.., k, m] -> [.., n, k]. Always by differences: the product form that
+// compute_mode may ask for is only quicker, and loses digits. No columns: 0.
 Value cdist_forward(Value x1, Value x2, double p, std::optional<int64_t> /*compute_mode*/) {
   require_floating("cdist", x1);
   return norm(differences(x1, x2), p);
@@ -51,7 +53,8 @@ Value cdist_backward(Value g, Value x1, Value x2, double p, Value dist) {
   return sum(all_pairs, {all_pairs.rank() - 2});
 }
 
-// For each (i, j) of n rows, the number of the pair {i, j} in the order (0, 1), (0, 2), .., (1, 2), ..; 0 where i = j.
+// For each (i, j) of n rows, the number of the pair {i, j} in the order (0, 1), (0, 2), .., (1, 2),
+// ..; 0 where i = j.
 Value pair_number(Value x, int64_t n) {
   const Type index{DType::s64, {n, n}};
   const Value i = iota(x.builder(), index, 0), j = iota(x.builder(), index, 1);
@@ -60,15 +63,16 @@ Value pair_number(Value x, int64_t n) {
   return select(i == j, zeros_like(k), k);
 }
 
-// The distances of all pairs i < j of rows: a stable sort of the matrix's places by "not above the diagonal" puts the
-// wanted ones first, in order.
+// The distances of all pairs i < j of rows: a stable sort of the matrix's places by "not above the
+// diagonal" puts the wanted ones first, in order.
 Value pdist_forward(Value x, double p) {
   const int64_t n = x.dim(0), pairs = n * (n - 1) / 2;
   if (pairs == 0) return hlo::full(x.builder(), {x.dtype(), {0}}, 0);
   const Type index{DType::s64, {n, n}};
   const Value outside = flatten(iota(x.builder(), index, 0) >= iota(x.builder(), index, 1));
   const auto less = [](const Values& a, const Values& b) { return a[0] < b[0]; };
-  const Values sorted = hlo::sort({convert(outside, DType::s32), flatten(norm(differences(x, x), p))}, 0, true, less);
+  const Values sorted =
+      hlo::sort({convert(outside, DType::s32), flatten(norm(differences(x, x), p))}, 0, true, less);
   return slice_in_dim(sorted[1], 0, 0, pairs);
 }
 
@@ -92,7 +96,8 @@ Value renorm(Value x, Number p, int64_t dim, Value maxnorm) {
   Dims order = all_dims(x);
   std::swap(order[0], order[dim]);
   const Value slices = transpose(convert(x, hlo::accumulate_type(x.dtype())), order);
-  const Value r = norm(reshape(slices, {x.dim(dim), x.dim(dim) == 0 ? 0 : x.numel() / x.dim(dim)}), p.to_double());
+  const Value r = norm(reshape(slices, {x.dim(dim), x.dim(dim) == 0 ? 0 : x.numel() / x.dim(dim)}),
+                       p.to_double());
   const Value limit = convert(maxnorm, r.dtype());
   const Value factor = select(r > limit, limit / (r + 1e-7), ones_like(r));
   const Value by_dim = hlo::broadcast_in_dim(factor, x.dims(), {dim});

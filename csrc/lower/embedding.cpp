@@ -9,7 +9,8 @@
 
 // Rows of a table by number, and what training does with such a table.
 //   weight  [v, d]     indices  s32 or s64, any shape
-// An index outside [0, v) is reported as on CPU when the host next waits; the program reads some row and writes none.
+// An index outside [0, v) is reported as on CPU when the host next waits; the program reads some
+// row and writes none.
 namespace torch_tpu::lower {
 namespace {
 
@@ -23,7 +24,8 @@ void check_range(Context& ctx, Value indices, int64_t rows) {
   ctx.builder.check(hlo::any(bad, all_dims(bad)), "index out of range in self");
 }
 
-// table with rows `updates` [n, d] (or numbers [n] for a table [v]) added at `rows` [n]; a row outside the table is dropped.
+// table with rows `updates` [n, d] (or numbers [n] for a table [v]) added at `rows` [n]; a row
+// outside the table is dropped.
 Value add_rows(Value table, Value rows, Value updates) {
   hlo::ScatterDims dims;
   for (int64_t d = 1; d < table.rank(); ++d) dims.update_window_dims.push_back(d);
@@ -37,23 +39,28 @@ Value add_rows(Value table, Value rows, Value updates) {
 // How often each of `rows` numbers occurs in `indices` (rank 1), in s32.
 Value occurrences(Value indices, int64_t rows) {
   hlo::Builder& b = indices.builder();
-  return add_rows(hlo::full(b, {DType::s32, {rows}}, 0), indices, hlo::full(b, {DType::s32, indices.dims()}, 1));
+  return add_rows(hlo::full(b, {DType::s32, {rows}}, 0), indices,
+                  hlo::full(b, {DType::s32, indices.dims()}, 1));
 }
 
 void require_index_dtype(Value indices) {
   if (indices.dtype() == DType::s64 || indices.dtype() == DType::s32) return;
-  throw UserError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch." +
-                  std::string(scalar_type_name(indices.dtype())) +
-                  "Tensor instead (while checking arguments for embedding)");
+  throw UserError(
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+      "Int; but got torch." +
+      std::string(scalar_type_name(indices.dtype())) +
+      "Tensor instead (while checking arguments for embedding)");
 }
 
 // out[i..., :] = weight[indices[i...], :]
-Value embedding(Context& ctx, Value weight, Value indices, Ignored /*padding_idx*/, Ignored, Ignored) {
+Value embedding(Context& ctx, Value weight, Value indices, Ignored /*padding_idx*/, Ignored,
+                Ignored) {
   require_index_dtype(indices);
   check_range(ctx, indices, weight.dim(0));
   Dims out = indices.dims();
   out.insert(out.end(), weight.dims().begin() + 1, weight.dims().end());
-  if (hlo::numel(out) == 0 || weight.dim(0) == 0) return hlo::full(ctx.builder, {weight.dtype(), out}, 0);
+  if (hlo::numel(out) == 0 || weight.dim(0) == 0)
+    return hlo::full(ctx.builder, {weight.dtype(), out}, 0);
   return reshape(hlo::index_select(weight, 0, hlo::flatten(indices)), out);
 }
 
@@ -67,7 +74,8 @@ Value embedding_dense_backward(Value grad, Value indices, int64_t num_weights, i
   Value rows = hlo::flatten(indices);
   Value updates = reshape(convert(grad, acc), {rows.numel(), width});
   if (padding_idx >= 0) {  // out of range is dropped
-    rows = select(rows == static_cast<double>(padding_idx), scalar(rows, static_cast<double>(num_weights)), rows);
+    rows = select(rows == static_cast<double>(padding_idx),
+                  scalar(rows, static_cast<double>(num_weights)), rows);
   }
   Value table = add_rows(hlo::full(grad.builder(), {acc, {num_weights, width}}, 0), rows, updates);
   if (scale_grad_by_freq) {
@@ -82,13 +90,16 @@ Value row_norms(Value x, double p) {
   Value a = hlo::abs(x);
   if (p == 2) return hlo::sqrt(sum(square(a), {1}, hlo::keep_dims));
   if (p == 1) return sum(a, {1}, hlo::keep_dims);
-  if (std::isinf(p)) return p > 0 ? hlo::max(a, {1}, hlo::keep_dims) : hlo::min(a, {1}, hlo::keep_dims);
+  if (std::isinf(p))
+    return p > 0 ? hlo::max(a, {1}, hlo::keep_dims) : hlo::min(a, {1}, hlo::keep_dims);
   if (p == 0) return sum(convert(a != 0, a.dtype()), {1}, hlo::keep_dims);
   return power(sum(power(a, scalar(a, p)), {1}, hlo::keep_dims), scalar(a, 1 / p));
 }
 
-// Rows named in `indices` whose p-norm exceeds max_norm are scaled down to it; the others are unchanged.
-Value embedding_renorm(Context& ctx, Value weight, Value indices, Value max_norm, double norm_type) {
+// Rows named in `indices` whose p-norm exceeds max_norm are scaled down to it; the others are
+// unchanged.
+Value embedding_renorm(Context& ctx, Value weight, Value indices, Value max_norm,
+                       double norm_type) {
   Value rows = hlo::flatten(indices);
   check_range(ctx, rows, weight.dim(0));
   Value x = convert(weight, hlo::accumulate_type(weight.dtype()));

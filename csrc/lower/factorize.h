@@ -5,7 +5,8 @@
 
 #include "lower/context.h"
 
-// Matrix factorizations on the last two dimensions, any batch dimensions: what linear solvers share. f32, f64, c64, c128.
+// Matrix factorizations on the last two dimensions, any batch dimensions: what linear solvers
+// share. f32, f64, c64, c128.
 namespace torch_tpu::lower {
 
 struct Lu {
@@ -18,10 +19,12 @@ Lu lu_factor(Value a);
 // [.., m] s32: after the exchanges row i is the old row permutation[i].
 Value pivots_to_permutation(Value pivots, int64_t m);
 
-// R above and on the diagonal, Householder vectors below it (their first entry, 1, left out); tau [.., min(m, n)], as LAPACK.
+// R above and on the diagonal, Householder vectors below it (their first entry, 1, left out); tau
+// [.., min(m, n)], as LAPACK.
 std::pair<Value, Value> geqrf(Value a);
 
-// The first columns, as many as a has, of H_1 H_2 .. H_k, H_i = 1 - tau_i v_i v_i^H.  a [.., m, n], tau [.., k]
+// The first columns, as many as a has, of H_1 H_2 .. H_k, H_i = 1 - tau_i v_i v_i^H.  a [.., m, n],
+// tau [.., k]
 Value householder_product(Value a, Value tau);
 
 // a^H on the last two dimensions, and a^T.

@@ -27,12 +27,15 @@ Value scaled(Value x, double by) {
   return hlo::complex(hlo::real(x) * factor, hlo::imag(x) * factor);
 }
 
-double factor(double n, int64_t normalization) { return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n; }
+double factor(double n, int64_t normalization) {
+  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n;
+}
 
 // Unnormalised: sum_j x_j exp(-+2 pi i jk / n), minus if forward.
 Value transformed(Value x, int64_t dim, bool forward) {
   const int64_t n = x.dim(dim);
-  return forward ? along(x, dim, FftType::fft, n) : scaled(along(x, dim, FftType::ifft, n), static_cast<double>(n));
+  return forward ? along(x, dim, FftType::fft, n)
+                 : scaled(along(x, dim, FftType::ifft, n), static_cast<double>(n));
 }
 
 // The dims in [0, rank), in the caller's order.
@@ -54,7 +57,8 @@ Value fft_c2c(Value self, Dims dim, int64_t normalization, bool forward) {
   return scaled(x, factor(n, normalization));
 }
 
-// real -> complex; `onesided` keeps only the first n/2 + 1 elements of the last of `dim`: the rest are their conjugates
+// real -> complex; `onesided` keeps only the first n/2 + 1 elements of the last of `dim`: the rest
+// are their conjugates
 Value fft_r2c(Value self, Dims dim, int64_t normalization, bool onesided) {
   require_floating("_fft_r2c_mkl", self);
   const Dims dims = wrapped(dim, self);
@@ -71,7 +75,8 @@ Value fft_r2c(Value self, Dims dim, int64_t normalization, bool onesided) {
   return scaled(x, factor(n, normalization));
 }
 
-// Half a conjugate-symmetric spectrum -> real, `last_dim_size` elements along the last of `dim` (backward transform)
+// Half a conjugate-symmetric spectrum -> real, `last_dim_size` elements along the last of `dim`
+// (backward transform)
 Value fft_c2r(Value self, Dims dim, int64_t normalization, int64_t last_dim_size) {
   const Dims dims = wrapped(dim, self);
   double n = static_cast<double>(last_dim_size);
@@ -81,7 +86,8 @@ Value fft_c2r(Value self, Dims dim, int64_t normalization, int64_t last_dim_size
     x = transformed(x, dims[i], false);
   }
   x = slice_in_dim(x, dims.back(), 0, last_dim_size / 2 + 1);
-  x = scaled(along(x, dims.back(), FftType::irfft, last_dim_size), static_cast<double>(last_dim_size));
+  x = scaled(along(x, dims.back(), FftType::irfft, last_dim_size),
+             static_cast<double>(last_dim_size));
   return scaled(x, factor(n, normalization));
 }
 

@@ -5,7 +5,9 @@ namespace torch_tpu::lower {
 
 int Graph::call(std::string_view name, std::vector<Argument> arguments) {
   const Entry* entry = Registry::global().find(name);
-  if (!entry) throw UserError(std::string(name) + " has no lowering for tpu", UserError::Kind::not_implemented);
+  if (!entry)
+    throw UserError(std::string(name) + " has no lowering for tpu",
+                    UserError::Kind::not_implemented);
   nodes_.push_back({entry, std::move(arguments)});
   return static_cast<int>(nodes_.size()) - 1;
 }
@@ -23,10 +25,14 @@ namespace {
 Arg as_operand(hlo::Builder& b, const Arg& a) {
   if (auto* n = std::get_if<Number>(&a)) {
     switch (n->kind) {
-      case Number::Kind::boolean: return Wrapped{hlo::constant(b, DType::pred, n->i != 0)};
-      case Number::Kind::integer: return Wrapped{hlo::constant(b, DType::s64, n->i)};
-      case Number::Kind::floating: return Wrapped{hlo::constant(b, DType::f64, n->d)};
-      case Number::Kind::complex: return Wrapped{hlo::constant(b, DType::c128, std::complex<double>(n->d, n->im))};
+      case Number::Kind::boolean:
+        return Wrapped{hlo::constant(b, DType::pred, n->i != 0)};
+      case Number::Kind::integer:
+        return Wrapped{hlo::constant(b, DType::s64, n->i)};
+      case Number::Kind::floating:
+        return Wrapped{hlo::constant(b, DType::f64, n->d)};
+      case Number::Kind::complex:
+        return Wrapped{hlo::constant(b, DType::c128, std::complex<double>(n->d, n->im))};
     }
   }
   if (auto* d = std::get_if<Dims>(&a); d && !d->empty()) {  // Scalar[] of integers
@@ -54,7 +60,9 @@ Values Graph::evaluate(Context& ctx, const Values& inputs) const {
   auto resolve = [&](const Item& item) -> Value {
     const Ref* r = std::get_if<Ref>(&item);
     if (!r) return {};
-    return r->node < 0 ? inputs.at(static_cast<size_t>(r->output)) : results.at(static_cast<size_t>(r->node)).at(static_cast<size_t>(r->output));
+    return r->node < 0
+               ? inputs.at(static_cast<size_t>(r->output))
+               : results.at(static_cast<size_t>(r->node)).at(static_cast<size_t>(r->output));
   };
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
@@ -63,7 +71,8 @@ Values Graph::evaluate(Context& ctx, const Values& inputs) const {
     for (size_t k = 0; k < node.arguments.size(); ++k) {
       const Argument& a = node.arguments[k];
       if (auto* constant = std::get_if<Arg>(&a.value)) {
-        const bool operand = k < node.entry->params.size() && node.entry->params[k] == ParamKind::operand;
+        const bool operand =
+            k < node.entry->params.size() && node.entry->params[k] == ParamKind::operand;
         args.push_back(operand ? as_operand(ctx.builder, *constant) : *constant);
       } else if (auto* ref = std::get_if<Ref>(&a.value)) {
         args.push_back(resolve(*ref));

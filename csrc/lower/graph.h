@@ -9,12 +9,17 @@
 
 namespace torch_tpu::lower {
 
-// A functional program over the registry's operators: what torch.compile's FX graph or a traced decomposition becomes.
-// Evaluated by calling each node's lowering: one program, no second lowering for graphs.
+// A functional program over the registry's operators: what torch.compile's FX graph or a traced
+// decomposition becomes. Evaluated by calling each node's lowering: one program, no second lowering
+// for graphs.
 class Graph {
  public:
-  // A node's argument: a constant Arg, the result `output` of an earlier node, a graph input, or a list of such.
-  struct Ref { int node = -1; int output = 0; };          // node < 0: graph input number `output`
+  // A node's argument: a constant Arg, the result `output` of an earlier node, a graph input, or a
+  // list of such.
+  struct Ref {
+    int node = -1;
+    int output = 0;
+  };  // node < 0: graph input number `output`
   struct None {};
   using Item = std::variant<None, Ref>;
   struct Argument {
@@ -22,10 +27,11 @@ class Graph {
   };
   struct Node {
     const Entry* entry = nullptr;
-    std::vector<Argument> arguments;                      // in schema order, defaults filled in
+    std::vector<Argument> arguments;  // in schema order, defaults filled in
   };
 
-  // Adds a call; returns its node number. Throws UserError(not_implemented) if no lowering has this name.
+  // Adds a call; returns its node number. Throws UserError(not_implemented) if no lowering has this
+  // name.
   int call(std::string_view name, std::vector<Argument> arguments);
   void output(Item item) { outputs_.push_back(item); }
   void set_num_inputs(int n) { num_inputs_ = n; }

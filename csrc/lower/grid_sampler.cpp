@@ -7,9 +7,11 @@
 #include "lower/require.h"
 
 // Samples x at the points that a grid names, and the gradients by both.
-//   x  [n, c, *in]     grid  [n, *out, d] with d = 2 or 3 coordinates, the last dimension's first; -1 and 1 are x's borders (the
-//   centres of its corner elements with align_corners)     out  [n, c, *out]
-// Points outside x read zeros, the border, or x mirrored. Computed in f32 for 16-bit x. A NaN coordinate lies outside.
+//   x  [n, c, *in]     grid  [n, *out, d] with d = 2 or 3 coordinates, the last dimension's first;
+//   -1 and 1 are x's borders (the centres of its corner elements with align_corners)     out  [n,
+//   c, *out]
+// Points outside x read zeros, the border, or x mirrored. Computed in f32 for 16-bit x. A NaN
+// coordinate lies outside.
 namespace torch_tpu::lower {
 namespace {
 
@@ -23,21 +25,24 @@ using hlo::sum;
 enum class Mode : int64_t { linear, nearest, cubic };
 enum class Outside : int64_t { zeros, border, reflection };
 
-// A point's coordinate along one dimension, in elements, and its derivative by the grid's number. Both [n, p].
+// A point's coordinate along one dimension, in elements, and its derivative by the grid's number.
+// Both [n, p].
 struct Coordinate {
   Value at, slope;
 };
 
 struct Sampler {
-  Value x;     // [n, c, s], s elements a plane
-  Dims in;     // x's sampled dimensions
+  Value x;  // [n, c, s], s elements a plane
+  Dims in;  // x's sampled dimensions
   Mode mode;
   Outside outside;
   bool align_corners;
   int64_t rank() const { return static_cast<int64_t>(in.size()); }
 };
 
-double step(const Sampler& s, int64_t d) { return (s.align_corners ? static_cast<double>(s.in[d] - 1) : static_cast<double>(s.in[d])) / 2; }
+double step(const Sampler& s, int64_t d) {
+  return (s.align_corners ? static_cast<double>(s.in[d] - 1) : static_cast<double>(s.in[d])) / 2;
+}
 
 // Element coordinates of the grid's numbers, nothing done yet about those outside.
 Coordinate unnormalized(const Sampler& s, Value g, int64_t d) {
@@ -48,7 +53,8 @@ Coordinate unnormalized(const Sampler& s, Value g, int64_t d) {
 
 Coordinate clipped(const Coordinate& c, double last) {
   Value inside = (c.at > 0) & (c.at < last);
-  return {hlo::clamp(scalar(c.at, 0), c.at, scalar(c.at, last)), select(inside, c.slope, hlo::zeros_like(c.slope))};
+  return {hlo::clamp(scalar(c.at, 0), c.at, scalar(c.at, last)),
+          select(inside, c.slope, hlo::zeros_like(c.slope))};
 }
 
 // Mirrored at the first and last element's centre (align_corners) or outer edge.
@@ -98,13 +104,15 @@ Value add_at(Value dx, Value index, Value updates) {
   return hlo::scatter({dx}, reshape(index, {index.dim(0), index.dim(1), 1}), {updates}, to, add)[0];
 }
 
-// One term of the sum over a neighbourhood: out += weight x[index], and the weight's derivative by each coordinate of the grid.
+// One term of the sum over a neighbourhood: out += weight x[index], and the weight's derivative by
+// each coordinate of the grid.
 struct Term {
   Value index, weight;
   Values slopes;
 };
 
-// One dimension of a neighbourhood: coordinates of its elements, their weights and the weights' derivatives.
+// One dimension of a neighbourhood: coordinates of its elements, their weights and the weights'
+// derivatives.
 struct Neighbours {
   Values at, weight, slope;
 };
@@ -126,10 +134,12 @@ Neighbours cubic(const Sampler& s, const Coordinate& c, int64_t d) {
   auto far = [](Value x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
   auto far_slope = [](Value x) { return (3 * a * x - 10 * a) * x + 8 * a; };
   Value first = floor(c.at), t = c.at - first;
-  Neighbours n{{}, {far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)},
+  Neighbours n{{},
+               {far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)},
                {far_slope(t + 1.0), near_slope(t), -near_slope(1.0 - t), -far_slope(2.0 - t)}};
   for (int64_t k = 0; k < 4; ++k) {
-    n.at.push_back(hlo::round_nearest_even(placed(s, {first + static_cast<double>(k - 1), c.slope}, d).at));
+    n.at.push_back(
+        hlo::round_nearest_even(placed(s, {first + static_cast<double>(k - 1), c.slope}, d).at));
     n.slope[k] = n.slope[k] * c.slope;
   }
   return n;
@@ -176,8 +186,8 @@ std::vector<Term> terms(const Sampler& s, Value grid) {
 
 struct Call {
   Sampler s;
-  Value grid;        // [n, p, d]
-  Dims out;          // [n, c, *out]
+  Value grid;  // [n, p, d]
+  Dims out;    // [n, c, *out]
 };
 Call call_of(Value x, Value grid, int64_t mode, int64_t outside, bool align_corners) {
   const DType acc = hlo::accumulate_type(x.dtype());
@@ -187,7 +197,8 @@ Call call_of(Value x, Value grid, int64_t mode, int64_t outside, bool align_corn
   const int64_t points = hlo::numel({out.begin() + 2, out.end()});
   Value planes = reshape(convert(x, acc), {x.dim(0), x.dim(1), hlo::numel(in)});
   return {{planes, in, static_cast<Mode>(mode), static_cast<Outside>(outside), align_corners},
-          reshape(convert(grid, acc), {x.dim(0), points, grid.dim(-1)}), out};
+          reshape(convert(grid, acc), {x.dim(0), points, grid.dim(-1)}),
+          out};
 }
 
 Value grid_sampler(Value x, Value grid, int64_t mode, int64_t outside, bool align_corners) {
@@ -202,9 +213,10 @@ Value grid_sampler(Value x, Value grid, int64_t mode, int64_t outside, bool alig
   return convert(reshape(out, c.out), x.dtype());
 }
 
-// dx = sum over terms of weight g at its element;   dgrid = sum over terms and channels of slope x[index] g
-Values grid_sampler_backward(Value grad, Value x, Value grid, int64_t mode, int64_t outside, bool align_corners,
-                             const std::vector<bool>& mask) {
+// dx = sum over terms of weight g at its element;   dgrid = sum over terms and channels of slope
+// x[index] g
+Values grid_sampler_backward(Value grad, Value x, Value grid, int64_t mode, int64_t outside,
+                             bool align_corners, const std::vector<bool>& mask) {
   const Call c = call_of(x, grid, mode, outside, align_corners);
   Value dx = mask[0] ? hlo::zeros_like(c.s.x) : Value(), dgrid;
   if (mask[1]) dgrid = hlo::zeros_like(grid);

@@ -8,7 +8,9 @@
 namespace torch_tpu::lower {
 namespace {
 
-DType coordinate_type(int64_t size) { return size > std::numeric_limits<int32_t>::max() ? DType::s64 : DType::s32; }
+DType coordinate_type(int64_t size) {
+  return size > std::numeric_limits<int32_t>::max() ? DType::s64 : DType::s32;
+}
 
 Dims broadcast_of(const Values& indices) {
   Dims common;
@@ -18,20 +20,25 @@ Dims broadcast_of(const Values& indices) {
   return common;
 }
 
-bool adjacent(const Dims& dims) { return dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size()); }
+bool adjacent(const Dims& dims) {
+  return dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
+}
 
 }  // namespace
 
 std::string out_of_bounds(int64_t dim, int64_t size) {
   return size == 0 ? "index is out of bounds for dimension with size 0"
-                   : "index is out of bounds for dimension " + std::to_string(dim) + " with size " + std::to_string(size);
+                   : "index is out of bounds for dimension " + std::to_string(dim) + " with size " +
+                         std::to_string(size);
 }
 
 std::string out_of_bounds_at_run(int64_t dim, int64_t size) {
-  return "RuntimeError: index is out of bounds for dimension " + std::to_string(dim) + " with size " + std::to_string(size);
+  return "RuntimeError: index is out of bounds for dimension " + std::to_string(dim) +
+         " with size " + std::to_string(size);
 }
 
-Value bounded(Context& ctx, Value index, int64_t size, Negative negative, const std::string& message) {
+Value bounded(Context& ctx, Value index, int64_t size, Negative negative,
+              const std::string& message) {
   if (size == 0 && index.numel() > 0) {
     constexpr std::string_view runtime_error = "RuntimeError: ";
     if (message.starts_with(runtime_error)) throw UserError(message.substr(runtime_error.size()));
@@ -44,7 +51,8 @@ Value bounded(Context& ctx, Value index, int64_t size, Negative negative, const 
   Value low = compare(i, bound(negative == Negative::wraps ? -size : 0), hlo::Compare::lt);
   Value high = compare(i, bound(size - 1), hlo::Compare::gt);
   ctx.builder.check(hlo::any(or_(low, high), all_dims(i)), message);
-  if (negative == Negative::wraps) i = select(compare(i, bound(0), hlo::Compare::lt), add(i, bound(size)), i);
+  if (negative == Negative::wraps)
+    i = select(compare(i, bound(0), hlo::Compare::lt), add(i, bound(size)), i);
   return convert(clamp(bound(0), i, bound(size - 1)), t);
 }
 
@@ -53,13 +61,16 @@ Value true_positions(Value mask) {
   const DType t = n > INT32_MAX ? DType::s64 : DType::s32;
   Value position = hlo::iota(mask.builder(), {t, {n}}, 0);
   Value key = select(flatten(mask), position, constant(mask.builder(), t, n));
-  return hlo::sort({key}, 0, false, [](const Values& l, const Values& r) { return compare(l[0], r[0], hlo::Compare::lt); })[0];
+  return hlo::sort({key}, 0, false, [](const Values& l, const Values& r) {
+    return compare(l[0], r[0], hlo::Compare::lt);
+  })[0];
 }
 
 IndexPlan plan_index(Context& ctx, const Dims& sizes, const Values& indices) {
   IndexPlan plan;
   if (indices.size() > sizes.size()) {
-    throw UserError("too many indices for tensor of dimension " + std::to_string(sizes.size()), UserError::Kind::index);
+    throw UserError("too many indices for tensor of dimension " + std::to_string(sizes.size()),
+                    UserError::Kind::index);
   }
   const Dims common = broadcast_of(indices);
   const auto batch = static_cast<int64_t>(common.size());
@@ -83,7 +94,8 @@ IndexPlan plan_index(Context& ctx, const Dims& sizes, const Values& indices) {
   }
   plan.starts = hlo::concatenate(columns, batch);
 
-  const int64_t place = adjacent(plan.indexed) ? plan.indexed.front() : 0;  // whole dimensions before the index shape
+  const int64_t place =
+      adjacent(plan.indexed) ? plan.indexed.front() : 0;  // whole dimensions before the index shape
   plan.slice_sizes = sizes;
   for (int64_t d : plan.indexed) plan.slice_sizes[d] = 1;
   size_t next = 0;

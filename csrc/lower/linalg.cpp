@@ -9,7 +9,8 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Dense linear algebra on the last two dimensions: factorizations and what is solved with them. Eigenvalues: eigen.cpp.
+// Dense linear algebra on the last two dimensions: factorizations and what is solved with them.
+// Eigenvalues: eigen.cpp.
 namespace torch_tpu::lower {
 namespace {
 
@@ -25,32 +26,40 @@ Dims with_matrix(Dims batch, int64_t m, int64_t n) {
 // Both with their common batch dimensions.
 std::pair<Value, Value> same_batch(Value a, Value b) {
   const Dims batch = hlo::broadcast_dims(batch_of(a), batch_of(b));
-  return {hlo::broadcast_to(a, with_matrix(batch, a.dim(-2), a.dim(-1))), hlo::broadcast_to(b, with_matrix(batch, b.dim(-2), b.dim(-1)))};
+  return {hlo::broadcast_to(a, with_matrix(batch, a.dim(-2), a.dim(-1))),
+          hlo::broadcast_to(b, with_matrix(batch, b.dim(-2), b.dim(-1)))};
 }
 
 // X with a X = b, or X a = b (not left); only the named triangle of a is read.
-Value solve_with_triangle(Value a, Value b, bool left, bool lower, bool unit, Transpose t = Transpose::no_transpose) {
+Value solve_with_triangle(Value a, Value b, bool left, bool lower, bool unit,
+                          Transpose t = Transpose::no_transpose) {
   auto [x, y] = same_batch(a, b);
   if (y.numel() == 0) return y;
   return hlo::triangular_solve(x, y, left, lower, unit, t);
 }
 
-// ---- Cholesky --------------------------------------------------------------------------------------------------
+// ---- Cholesky
+// --------------------------------------------------------------------------------------------------
 
-// (L with L L^H = self, or its adjoint; info: 0, or the first order, from 1, of a leading minor that is not positive).
-// Reads one triangle. Where info is not 0, L holds NaNs.
+// (L with L L^H = self, or its adjoint; info: 0, or the first order, from 1, of a leading minor
+// that is not positive). Reads one triangle. Where info is not 0, L holds NaNs.
 std::pair<Value, Value> cholesky_ex(Context& ctx, Value self, bool upper, bool check_errors) {
   const int64_t n = self.dim(-1);
   if (self.numel() == 0) return {self, hlo::full(ctx.builder, {DType::s32, batch_of(self)}, 0)};
   Value l = lower_triangle(hlo::cholesky(upper ? adjoint(self) : self, true));
   Value on_diagonal = compare(identity_like(l), hlo::zeros_like(l), Compare::ne);
-  Value positive = compare(hlo::real(l), hlo::zeros_like(hlo::real(l)), Compare::gt);  // false for NaN
+  Value positive =
+      compare(hlo::real(l), hlo::zeros_like(hlo::real(l)), Compare::gt);  // false for NaN
   Value i = hlo::iota(ctx.builder, {DType::s32, l.dims()}, l.rank() - 1);
-  Value first = hlo::min(select(and_(on_diagonal, not_(positive)), i, scalar(i, static_cast<double>(n))), {l.rank() - 2, l.rank() - 1});
-  Value info = select(compare(first, scalar(first, static_cast<double>(n)), Compare::lt), first + scalar(first, 1), scalar(first, 0));
+  Value first =
+      hlo::min(select(and_(on_diagonal, not_(positive)), i, scalar(i, static_cast<double>(n))),
+               {l.rank() - 2, l.rank() - 1});
+  Value info = select(compare(first, scalar(first, static_cast<double>(n)), Compare::lt),
+                      first + scalar(first, 1), scalar(first, 0));
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(info, scalar(info, 0), Compare::ne), all_dims(info)),
-                      "RuntimeError: linalg.cholesky: The factorization could not be completed because the input is not positive-definite");
+                      "RuntimeError: linalg.cholesky: The factorization could not be completed "
+                      "because the input is not positive-definite");
   }
   return {upper ? adjoint(l) : l, info};
 }
@@ -61,16 +70,21 @@ Value cholesky_solve_helper(Value self, Value a, bool upper) {
   Value y = solve_with_triangle(a, self, true, !upper, false, upper ? adjoint_of : plain);
   return solve_with_triangle(a, y, true, !upper, false, upper ? plain : adjoint_of);
 }
-Value cholesky_inverse(Value self, bool upper) { return cholesky_solve_helper(identity_like(self), self, upper); }
+Value cholesky_inverse(Value self, bool upper) {
+  return cholesky_solve_helper(identity_like(self), self, upper);
+}
 
-// ---- LU --------------------------------------------------------------------------------------------------------
+// ---- LU
+// --------------------------------------------------------------------------------------------------------
 
 std::tuple<Value, Value, Value> lu_factor_ex(Context& ctx, Value a, bool pivot, bool check_errors) {
-  if (!pivot) throw UserError("linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  if (!pivot)
+    throw UserError("linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   const Lu f = lu_factor(a);
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "RuntimeError: torch.linalg.lu_factor_ex: U has a zero on its diagonal: using it to solve systems would divide by zero.");
+                      "RuntimeError: torch.linalg.lu_factor_ex: U has a zero on its diagonal: "
+                      "using it to solve systems would divide by zero.");
   }
   return {f.lu, f.pivots, f.info};
 }
@@ -83,7 +97,8 @@ Value permutation_matrix(Value permutation, DType t) {
   Dims where = all_dims(permutation);
   where.back() += 1;  // permutation runs along the columns
   Value source = hlo::broadcast_in_dim(permutation, dims, where);
-  Value rows = hlo::iota(permutation.builder(), {DType::s32, dims}, static_cast<int64_t>(dims.size()) - 2);
+  Value rows =
+      hlo::iota(permutation.builder(), {DType::s32, dims}, static_cast<int64_t>(dims.size()) - 2);
   return convert(convert(compare(source, rows, Compare::eq), hlo::real_type(t)), t);
 }
 
@@ -96,7 +111,8 @@ std::pair<Value, Value> unpacked(Value lu) {
 
 Value nothing_like(Value a) { return hlo::full(a.builder(), {a.dtype(), {0}}, 0); }
 
-std::tuple<Value, Value, Value> lu_unpack(Value lu, Value pivots, bool unpack_data, bool unpack_pivots) {
+std::tuple<Value, Value, Value> lu_unpack(Value lu, Value pivots, bool unpack_data,
+                                          bool unpack_pivots) {
   Value p = nothing_like(lu), l = nothing_like(lu), u = nothing_like(lu);
   if (unpack_pivots) p = permutation_matrix(pivots_to_permutation(pivots, lu.dim(-2)), lu.dtype());
   if (unpack_data) std::tie(l, u) = unpacked(lu);
@@ -129,24 +145,29 @@ std::pair<Value, Value> inv_ex(Context& ctx, Value a, bool check_errors) {
   const Lu f = lu_factor(a);
   if (check_errors) {
     ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "RuntimeError: linalg.inv_ex: The diagonal element is zero, the inversion could not be completed because the input matrix is singular.");
+                      "RuntimeError: linalg.inv_ex: The diagonal element is zero, the inversion "
+                      "could not be completed because the input matrix is singular.");
   }
   return {lu_solve(f.lu, f.pivots, identity_like(a), true, false), f.info};
 }
 
-// ---- triangles -------------------------------------------------------------------------------------------------
+// ---- triangles
+// -------------------------------------------------------------------------------------------------
 
 Value solve_triangular(Value self, Value b, bool upper, bool left, bool unitriangular) {
   return solve_with_triangle(self, b, left, !upper, unitriangular);
 }
 // (X with A X = self, or A^T X = self; A)
-std::pair<Value, Value> triangular_solve(Value self, Value a, bool upper, bool transpose_a, bool unitriangular) {
+std::pair<Value, Value> triangular_solve(Value self, Value a, bool upper, bool transpose_a,
+                                         bool unitriangular) {
   auto [x, y] = same_batch(a, self);
-  Value out = solve_with_triangle(x, y, true, !upper, unitriangular, transpose_a ? Transpose::transpose : Transpose::no_transpose);
+  Value out = solve_with_triangle(x, y, true, !upper, unitriangular,
+                                  transpose_a ? Transpose::transpose : Transpose::no_transpose);
   return {out, x};
 }
 
-// ---- QR --------------------------------------------------------------------------------------------------------
+// ---- QR
+// --------------------------------------------------------------------------------------------------------
 
 // a with n columns: cut, or zeros added.
 Value with_columns(Value a, int64_t n) {
@@ -158,7 +179,8 @@ Value with_columns(Value a, int64_t n) {
 
 std::pair<Value, Value> qr(Value a, std::string mode) {
   if (mode != "reduced" && mode != "complete" && mode != "r") {
-    throw UserError("qr received unrecognized mode '" + mode + "' but expected one of 'reduced' (default), 'r', or 'complete'");
+    throw UserError("qr received unrecognized mode '" + mode +
+                    "' but expected one of 'reduced' (default), 'r', or 'complete'");
   }
   const int64_t m = a.dim(-2), k = std::min(m, a.dim(-1)), width = mode == "complete" ? m : k;
   auto [h, tau] = geqrf(a);
@@ -176,23 +198,31 @@ std::pair<Value, Value> qr(Value a, std::string mode) {
 Value ormqr(Value input, Value tau, Value other, bool left, bool transpose_q) {
   const int64_t m = input.dim(-2);
   auto [h, c] = same_batch(with_columns(input, m), other);
-  Value q = householder_product(h, hlo::broadcast_to(tau, [&] { Dims d = batch_of(h); d.push_back(tau.dim(-1)); return d; }()));
+  Value q = householder_product(h, hlo::broadcast_to(tau, [&] {
+                                  Dims d = batch_of(h);
+                                  d.push_back(tau.dim(-1));
+                                  return d;
+                                }()));
   if (transpose_q) q = adjoint(q);
   return left ? matmul(q, c) : matmul(c, q);
 }
 
-// ---- others ----------------------------------------------------------------------------------------------------
+// ---- others
+// ----------------------------------------------------------------------------------------------------
 
 // Cross products of the vectors of three along `dim`.
 Value cross(Value self, Value other, int64_t dim) {
   auto [a, b] = hlo::broadcast(self, other);
   const int64_t d = wrap(dim, a.rank());
   auto part = [&](Value x, int64_t i) { return slice_in_dim(x, d, i, i + 1); };
-  auto term = [&](int64_t i, int64_t j) { return part(a, i) * part(b, j) - part(a, j) * part(b, i); };
+  auto term = [&](int64_t i, int64_t j) {
+    return part(a, i) * part(b, j) - part(a, j) * part(b, i);
+  };
   return hlo::concatenate({term(1, 2), term(2, 0), term(0, 1)}, d);
 }
 
-// exp(A) = (exp(A / 2^s))^(2^s), s the least with |A / 2^s|_1 <= 1; the inner one by 18 terms of the series (1 / 19! < 1e-17).
+// exp(A) = (exp(A / 2^s))^(2^s), s the least with |A / 2^s|_1 <= 1; the inner one by 18 terms of
+// the series (1 / 19! < 1e-17).
 Value matrix_exp(Value self) {
   require_inexact("linalg_matrix_exp", self);
   if (self.numel() == 0) return self;
@@ -209,7 +239,8 @@ Value matrix_exp(Value self) {
   for (int k = 18; k > 0; --k) e = eye + matmul(a, e) / static_cast<double>(k);
   Value most = hlo::max(s, all_dims(s));
   Value squarings = hlo::broadcast_to(reshape(s, keep), a.dims());
-  e = hlo::while_({hlo::constant(a.builder(), DType::s32, 0), e, most, squarings},
+  e = hlo::while_(
+      {hlo::constant(a.builder(), DType::s32, 0), e, most, squarings},
       [](const Values& v) { return compare(v[0], v[2], Compare::lt); },
       [](const Values& v) {
         Value squared = matmul(v[1], v[1]);
@@ -223,7 +254,9 @@ Value matrix_exp(Value self) {
 
 void register_linalg(Registry& r) {
   r.add("aten::linalg_cholesky_ex", cholesky_ex);
-  r.add("aten::cholesky", [](Context& ctx, Value self, bool upper) { return cholesky_ex(ctx, self, upper, true).first; });
+  r.add("aten::cholesky", [](Context& ctx, Value self, bool upper) {
+    return cholesky_ex(ctx, self, upper, true).first;
+  });
   r.add("aten::_cholesky_solve_helper", cholesky_solve_helper);
   r.add("aten::cholesky_inverse", cholesky_inverse);
   r.add("aten::linalg_lu_factor_ex", lu_factor_ex);

@@ -30,16 +30,22 @@ Value widen(Value x) { return convert(x, accumulate_type(x.dtype())); }
 Value reduce(Value x, int64_t reduction) {
   if (static_cast<Reduction>(reduction) == Reduction::none) return x;
   Value total = sum(x, all_dims(x));
-  return static_cast<Reduction>(reduction) == Reduction::mean ? total / static_cast<double>(x.numel()) : total;
+  return static_cast<Reduction>(reduction) == Reduction::mean
+             ? total / static_cast<double>(x.numel())
+             : total;
 }
 
-// What an element's gradient is multiplied with: the reduction's own derivative times dL/dout. Broadcasts to x.
+// What an element's gradient is multiplied with: the reduction's own derivative times dL/dout.
+// Broadcasts to x.
 Value reduced_grad(Value grad, Value x, int64_t reduction) {
   grad = convert(grad, x.dtype());
-  return static_cast<Reduction>(reduction) == Reduction::mean ? grad / static_cast<double>(x.numel()) : grad;
+  return static_cast<Reduction>(reduction) == Reduction::mean
+             ? grad / static_cast<double>(x.numel())
+             : grad;
 }
 
-// ---- losses of two equal arrays -----------------------------------------------------------------------------------
+// ---- losses of two equal arrays
+// -----------------------------------------------------------------------------------
 
 // Both in their common dtype, widened; `type` is what the result is rounded to.
 struct Pair {
@@ -83,7 +89,8 @@ Value huber_loss(Value x, Value target, int64_t reduction, Value delta) {
   auto [a, b, type] = pair("huber_cpu", x, target);
   Value d = abs(a - b);
   delta = convert(delta, d.dtype());
-  return convert(reduce(select(d <= delta, square(d) * 0.5, delta * (d - delta * 0.5)), reduction), type);
+  return convert(reduce(select(d <= delta, square(d) * 0.5, delta * (d - delta * 0.5)), reduction),
+                 type);
 }
 Value huber_loss_backward(Value grad, Value x, Value target, int64_t reduction, Value delta) {
   auto [a, b, type] = pair("huber_backward_cpu_out", x, target);
@@ -93,30 +100,35 @@ Value huber_loss_backward(Value grad, Value x, Value target, int64_t reduction, 
   return convert(slope * reduced_grad(grad, d, reduction), type);
 }
 
-// ---- binary cross entropy ---------------------------------------------------------------------------------------
+// ---- binary cross entropy
+// ---------------------------------------------------------------------------------------
 
 Value weighted(Value loss, const std::optional<Value>& weight) {
   return weight ? loss * convert(*weight, loss.dtype()) : loss;
 }
 
-// -(y log x + (1 - y) log(1 - x)) weight, each logarithm at least -100. x outside [0, 1] is reported.
-Value binary_cross_entropy(Context& ctx, Value x, Value target, std::optional<Value> weight, int64_t reduction) {
+// -(y log x + (1 - y) log(1 - x)) weight, each logarithm at least -100. x outside [0, 1] is
+// reported.
+Value binary_cross_entropy(Context& ctx, Value x, Value target, std::optional<Value> weight,
+                           int64_t reduction) {
   require_floating("binary_cross_entropy", x);
   Value a = widen(x), y = convert(target, a.dtype());
   Value inside = (a >= 0) & (a <= 1);
-  ctx.builder.check(hlo::any(~inside, all_dims(inside)), "RuntimeError: all elements of input should be between 0 and 1");
+  ctx.builder.check(hlo::any(~inside, all_dims(inside)),
+                    "RuntimeError: all elements of input should be between 0 and 1");
   Value loss = (y - 1.0) * maximum(hlo::log_plus_one(-a), -100) - y * maximum(log(a), -100);
   return convert(reduce(weighted(loss, weight), reduction), x.dtype());
 }
 // (x - y) / max((1 - x) x, 1e-12) weight
-Value binary_cross_entropy_backward(Value grad, Value x, Value target, std::optional<Value> weight, int64_t reduction) {
+Value binary_cross_entropy_backward(Value grad, Value x, Value target, std::optional<Value> weight,
+                                    int64_t reduction) {
   Value a = widen(x), y = convert(target, a.dtype());
   Value slope = weighted((a - y) / maximum((1.0 - a) * a, 1e-12), weight);
   return convert(slope * reduced_grad(grad, slope, reduction), x.dtype());
 }
 
-// (1 - y) x + c softplus(-x), c = 1 + (pos_weight - 1) y: binary cross entropy of the logistic function of x, without its
-// overflow.
+// (1 - y) x + c softplus(-x), c = 1 + (pos_weight - 1) y: binary cross entropy of the logistic
+// function of x, without its overflow.
 Value binary_cross_entropy_with_logits(Value x, Value target, std::optional<Value> weight,
                                        std::optional<Value> pos_weight, int64_t reduction) {
   Value a = widen(x), y = convert(target, a.dtype());
@@ -125,13 +137,16 @@ Value binary_cross_entropy_with_logits(Value x, Value target, std::optional<Valu
   return convert(reduce(weighted((1.0 - y) * a + softplus, weight), reduction), x.dtype());
 }
 
-// ---- negative log likelihood --------------------------------------------------------------------------------------
+// ---- negative log likelihood
+// --------------------------------------------------------------------------------------
 
-// x [n, c, *] or [c], target [n, *] or []: x is seen as [outer, c, inner] and target as [outer, inner].
+// x [n, c, *] or [c], target [n, *] or []: x is seen as [outer, c, inner] and target as [outer,
+// inner].
 struct Classes {
   int64_t outer, c, inner;
   Dims samples;  // target's own shape
-  explicit Classes(Value x, Value target) : outer(1), c(x.dim(0)), inner(1), samples(target.dims()) {
+  explicit Classes(Value x, Value target)
+      : outer(1), c(x.dim(0)), inner(1), samples(target.dims()) {
     if (x.rank() < 2) return;
     outer = x.dim(0);
     c = x.dim(1);
@@ -141,20 +156,23 @@ struct Classes {
   Dims flat() const { return {outer, c, inner}; }
 };
 
-// For each sample, as [outer, inner]: its class and its weight (both 0 where it is ignored), and whether it is used.
+// For each sample, as [outer, inner]: its class and its weight (both 0 where it is ignored), and
+// whether it is used.
 struct Targets {
   Value index, weight, used;
 };
-Targets targets(Context& ctx, const Classes& s, Value target, const std::optional<Value>& weight, int64_t ignore_index,
-                DType acc) {
+Targets targets(Context& ctx, const Classes& s, Value target, const std::optional<Value>& weight,
+                int64_t ignore_index, DType acc) {
   if (target.dtype() != DType::s64 && target.dtype() != DType::u8) {
-    throw UserError("expected target dtype to be Long or Byte, but got " + std::string(scalar_type_name(target.dtype())));
+    throw UserError("expected target dtype to be Long or Byte, but got " +
+                    std::string(scalar_type_name(target.dtype())));
   }
   Value t = reshape(convert(target, DType::s64), {s.outer, s.inner});
   Value used = t != scalar(t, static_cast<double>(ignore_index));
   Value bad = used & ((t < 0) | (t >= static_cast<double>(s.c)));
   ctx.builder.check(hlo::any(bad, {0, 1}), "Target is out of bounds.");
-  t = hlo::clamp(scalar(t, 0), select(used, t, scalar(t, 0)), scalar(t, static_cast<double>(std::max<int64_t>(s.c - 1, 0))));
+  t = hlo::clamp(scalar(t, 0), select(used, t, scalar(t, 0)),
+                 scalar(t, static_cast<double>(std::max<int64_t>(s.c - 1, 0))));
   Value w = hlo::full(t.builder(), {acc, t.dims()}, 1);
   if (weight) w = reshape(hlo::take(convert(*weight, acc), t), t.dims());
   return {t, select(used, w, hlo::zeros_like(w)), used};
@@ -164,8 +182,9 @@ Targets targets(Context& ctx, const Classes& s, Value target, const std::optiona
 //   results  out, and the sum of the weights (what `mean` divides by); for reduction none
 //            0 of several samples, the one's weight of one
 // A target outside [0, c) is reported.
-std::pair<Value, Value> nll_loss_forward(Context& ctx, Value x, Value target, std::optional<Value> weight,
-                                         int64_t reduction, int64_t ignore_index) {
+std::pair<Value, Value> nll_loss_forward(Context& ctx, Value x, Value target,
+                                         std::optional<Value> weight, int64_t reduction,
+                                         int64_t ignore_index) {
   require_floating("nll_loss_out_frame", x);
   const Classes s(x, target);
   const DType acc = accumulate_type(x.dtype());
@@ -188,8 +207,9 @@ std::pair<Value, Value> nll_loss_forward(Context& ctx, Value x, Value target, st
 }
 
 // -weight[t] grad at each sample's class, 0 elsewhere; grad is divided by total_weight for `mean`.
-Value nll_loss_backward(Context& ctx, Value grad, Value x, Value target, std::optional<Value> weight, int64_t reduction,
-                        int64_t ignore_index, Value total_weight) {
+Value nll_loss_backward(Context& ctx, Value grad, Value x, Value target,
+                        std::optional<Value> weight, int64_t reduction, int64_t ignore_index,
+                        Value total_weight) {
   const Classes s(x, target);
   const DType acc = accumulate_type(x.dtype());
   auto [t, w, used] = targets(ctx, s, target, weight, ignore_index, acc);
@@ -198,10 +218,12 @@ Value nll_loss_backward(Context& ctx, Value grad, Value x, Value target, std::op
   if (static_cast<Reduction>(reduction) == Reduction::mean) g = g / convert(total_weight, acc);
   Value hit = hlo::iota(ctx.builder, {DType::s64, s.flat()}, 1) == hlo::unsqueeze(t, 1);
   Value dx = hlo::broadcast_to(hlo::unsqueeze(-w * g, 1), s.flat());
-  return convert(reshape(select(hit & hlo::unsqueeze(used, 1), dx, hlo::zeros_like(dx)), x.dims()), x.dtype());
+  return convert(reshape(select(hit & hlo::unsqueeze(used, 1), dx, hlo::zeros_like(dx)), x.dims()),
+                 x.dtype());
 }
 
-// ---- margins --------------------------------------------------------------------------------------------------------
+// ---- margins
+// --------------------------------------------------------------------------------------------------------
 
 // x [n, c] or [c] and target of one class a sample ([n] or []), as [n, c] and [n].
 Value rows(Value x) { return x.rank() < 2 ? reshape(x, {1, x.numel()}) : x; }
@@ -212,10 +234,12 @@ struct Margins {
   Value own;     // [n, c], true at the sample's class
   Value weight;  // weight[t], [n, 1], or null
 };
-Margins margins(Context& ctx, Value x, Value target, Value margin, const std::optional<Value>& weight) {
+Margins margins(Context& ctx, Value x, Value target, Value margin,
+                const std::optional<Value>& weight) {
   x = rows(x);
   Value t = reshape(target, {x.dim(0), 1});
-  ctx.builder.check(hlo::any((t < 0) | (t >= static_cast<double>(x.dim(1))), {0, 1}), "RuntimeError: target out of range");
+  ctx.builder.check(hlo::any((t < 0) | (t >= static_cast<double>(x.dim(1))), {0, 1}),
+                    "RuntimeError: target out of range");
   Value own = hlo::iota(ctx.builder, {t.dtype(), x.dims()}, 1) == t;
   Value at = sum(select(own, x, hlo::zeros_like(x)), {1}, hlo::keep_dims);
   Value z = convert(margin, x.dtype()) - at + x;
@@ -228,8 +252,8 @@ void require_power(int64_t p) {
 }
 
 // sum over i != t of max(0, margin - x[t] + x[i])^p / c, times weight[t]; p is 1 or 2.
-Value multi_margin_loss(Context& ctx, Value x, Value target, Number p, Value margin, std::optional<Value> weight,
-                        int64_t reduction) {
+Value multi_margin_loss(Context& ctx, Value x, Value target, Number p, Value margin,
+                        std::optional<Value> weight, int64_t reduction) {
   require_floating("multi_margin_loss", x);
   require_power(p.to_int());
   Margins m = margins(ctx, widen(x), target, margin, weight);
@@ -242,8 +266,8 @@ Value multi_margin_loss(Context& ctx, Value x, Value target, Number p, Value mar
   return convert(loss, x.dtype());
 }
 
-Value multi_margin_loss_backward(Context& ctx, Value grad, Value x, Value target, Number p, Value margin,
-                                 std::optional<Value> weight, int64_t reduction) {
+Value multi_margin_loss_backward(Context& ctx, Value grad, Value x, Value target, Number p,
+                                 Value margin, std::optional<Value> weight, int64_t reduction) {
   require_power(p.to_int());
   Margins m = margins(ctx, widen(x), target, margin, weight);
   Value slope = p.to_int() == 1 ? hlo::ones_like(m.z) : m.z * 2.0;
@@ -257,17 +281,18 @@ Value multi_margin_loss_backward(Context& ctx, Value grad, Value x, Value target
   return convert(reshape(dx * g, x.dims()), x.dtype());
 }
 
-// ---- several classes a sample ---------------------------------------------------------------------------------------
+// ---- several classes a sample
+// ---------------------------------------------------------------------------------------
 
-// target [n, c] lists classes, ended by the first -1. For each pair (listed class y, class i not listed):
-// max(0, 1 - x[y] + x[i]) / c, summed.
+// target [n, c] lists classes, ended by the first -1. For each pair (listed class y, class i not
+// listed): max(0, 1 - x[y] + x[i]) / c, summed.
 struct Listed {
-  Value x;         // [n, c]
-  Value index;     // [n, c], the listed class at each place (0 after the end)
-  Value valid;     // [n, c], before the end
-  Value is_target; // [n, c], pred: the class is listed
-  Value hinge;     // [n, place, c]: 1 - x[y] + x[i]
-  Value active;    // [n, place, c]: the pair counts and its hinge is positive
+  Value x;          // [n, c]
+  Value index;      // [n, c], the listed class at each place (0 after the end)
+  Value valid;      // [n, c], before the end
+  Value is_target;  // [n, c], pred: the class is listed
+  Value hinge;      // [n, place, c]: 1 - x[y] + x[i]
+  Value active;     // [n, place, c]: the pair counts and its hinge is positive
 };
 Listed listed(Value x, Value target) {
   x = rows(widen(x));
@@ -279,7 +304,8 @@ Listed listed(Value x, Value target) {
   Value end = hlo::min(select(target < 0, place, past), {1}, hlo::keep_dims);
   Value valid = place < end;
   Value index = select(valid, convert(target, DType::s64), scalar(place, 0));
-  Value match = (hlo::iota(b, {DType::s64, {n, c, c}}, 2) == hlo::unsqueeze(index, 2)) & hlo::unsqueeze(valid, 2);
+  Value match = (hlo::iota(b, {DType::s64, {n, c, c}}, 2) == hlo::unsqueeze(index, 2)) &
+                hlo::unsqueeze(valid, 2);
   Value is_target = hlo::any(match, {1});
   Value wide = hlo::broadcast_to(hlo::unsqueeze(x, 1), {n, c, c});
   Value at = sum(select(match, wide, hlo::zeros_like(wide)), {2}, hlo::keep_dims);
@@ -291,18 +317,21 @@ Listed listed(Value x, Value target) {
 std::pair<Value, Value> multilabel_margin_loss_forward(Value x, Value target, int64_t reduction) {
   require_floating("multilabel_margin_loss_forward_out_frame", x);
   Listed l = listed(x, target);
-  Value loss = sum(select(l.active, l.hinge, hlo::zeros_like(l.hinge)), {1, 2}) / static_cast<double>(l.x.dim(1));
+  Value loss = sum(select(l.active, l.hinge, hlo::zeros_like(l.hinge)), {1, 2}) /
+               static_cast<double>(l.x.dim(1));
   loss = reduce(loss, reduction);
-  if (static_cast<Reduction>(reduction) == Reduction::none) loss = reshape(loss, x.rank() < 2 ? Dims{} : Dims{x.dim(0)});
+  if (static_cast<Reduction>(reduction) == Reduction::none)
+    loss = reshape(loss, x.rank() < 2 ? Dims{} : Dims{x.dim(0)});
   return {convert(loss, x.dtype()), convert(reshape(l.is_target, target.dims()), x.dtype())};
 }
 
-Value multilabel_margin_loss_backward(Value grad, Value x, Value target, int64_t reduction, Ignored /*is_target*/) {
+Value multilabel_margin_loss_backward(Value grad, Value x, Value target, int64_t reduction,
+                                      Ignored /*is_target*/) {
   Listed l = listed(x, target);
   const int64_t n = l.x.dim(0), c = l.x.dim(1);
   Value pairs = convert(l.active, l.x.dtype()) / static_cast<double>(c);
-  Value up = sum(pairs, {1});                             // of the classes not listed
-  Value down = hlo::unsqueeze(sum(pairs, {2}), 2);        // of each listed place
+  Value up = sum(pairs, {1});                       // of the classes not listed
+  Value down = hlo::unsqueeze(sum(pairs, {2}), 2);  // of each listed place
   Value own = hlo::iota(l.x.builder(), {DType::s64, {n, c, c}}, 2) == hlo::unsqueeze(l.index, 2);
   Value spread = hlo::broadcast_to(down, {n, c, c});
   Value dx = up - sum(select(own, spread, hlo::zeros_like(spread)), {1});

@@ -9,10 +9,14 @@ namespace {
 
 DType bits_type(DType t) {
   switch (hlo::itemsize(t)) {
-    case 1: return DType::s8;
-    case 2: return DType::s16;
-    case 4: return DType::s32;
-    default: return DType::s64;
+    case 1:
+      return DType::s8;
+    case 2:
+      return DType::s16;
+    case 4:
+      return DType::s32;
+    default:
+      return DType::s64;
   }
 }
 
@@ -54,7 +58,7 @@ Value saturated_erf(Value x) {
 std::pair<Value, Value> frexp(Value x) {
   const bool wide = x.dtype() == DType::f64;
   const int mantissa = wide ? 52 : 23;
-  const int64_t bias = wide ? 1022 : 126;             // of an exponent field that puts m into [0.5, 1)
+  const int64_t bias = wide ? 1022 : 126;  // of an exponent field that puts m into [0.5, 1)
   const int64_t field = wide ? 0x7ff : 0xff;
   const DType it = bits_type(x.dtype());
   const auto integer = [&](int64_t v) { return hlo::constant(x.builder(), it, v); };
@@ -63,13 +67,15 @@ std::pair<Value, Value> frexp(Value x) {
   const Value small = abs(x) < (wide ? 2.2250738585072014e-308 : 1.1754943508222875e-38);
   const Value bits = bitcast_convert(select(small, x * scale, x), it);
   const Value exponent = shift_right_logical(bits, integer(mantissa)) & integer(field);
-  const Value m = bitcast_convert((bits & integer(~(field << mantissa))) | integer(bias << mantissa), x.dtype());
+  const Value m = bitcast_convert(
+      (bits & integer(~(field << mantissa))) | integer(bias << mantissa), x.dtype());
   const Value e = exponent - integer(bias) - select(small, integer(mantissa + 1), integer(0));
   const Value ordinary = is_finite(x) & (x != 0);
   return {select(ordinary, m, x), convert(select(ordinary, e, integer(0)), DType::s32)};
 }
 
-// With x = m 2^e: log2(x) = e + ln(m) / ln 2, where m is taken in [sqrt(1/2), sqrt(2)) so that nothing cancels near 1.
+// With x = m 2^e: log2(x) = e + ln(m) / ln 2, where m is taken in [sqrt(1/2), sqrt(2)) so that
+// nothing cancels near 1.
 Value log2(Value x) {
   if (!hlo::is_floating(x.dtype())) return log(x) * std::numbers::log2e;
   const auto [m, e] = frexp(x);

@@ -16,7 +16,8 @@ inline Value maximum(Value x, double v) { return hlo::maximum(x, scalar(x, v)); 
 inline Value minimum(Value x, double v) { return hlo::minimum(x, scalar(x, v)); }
 inline Value square(Value x) { return x * x; }
 
-// x as dtype t with C++'s conversions: hlo::convert, but a floating x that a narrow integer type cannot hold wraps around
+// x as dtype t with C++'s conversions: hlo::convert, but a floating x that a narrow integer type
+// cannot hold wraps around
 // (-1.0 as uint8 is 255, as on CPU) where XLA saturates.
 Value cast(Value x, DType t);
 
@@ -28,10 +29,11 @@ Value copysign(Value magnitude, Value sign);
 Value signum(Value x);
 // Rounds toward zero; integers unchanged.
 Value trunc(Value x);
-// chlo's erf, but exactly 1 where 1 is the nearest value: XLA's polynomial in f32 ends at 1 - 1.8e-7, which gelu would
-// multiply by x.
+// chlo's erf, but exactly 1 where 1 is the nearest value: XLA's polynomial in f32 ends at 1
+// - 1.8e-7, which gelu would multiply by x.
 Value saturated_erf(Value x);
-// x == m * 2^e with 0.5 <= |m| < 1, e an s32; zeros, infinities and NaNs are their own m with e = 0. f32 and f64.
+// x == m * 2^e with 0.5 <= |m| < 1, e an s32; zeros, infinities and NaNs are their own m with e =
+// 0. f32 and f64.
 std::pair<Value, Value> frexp(Value x);
 // Base-2 logarithm, exact for powers of two. Real or complex.
 Value log2(Value x);

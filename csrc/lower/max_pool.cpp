@@ -5,9 +5,10 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Max pooling over the last dimensions, with the flat index (in the plane of these dimensions) of each maximum, s64.
-// As on CPU the first of equal maxima is taken, any NaN beats every number, and the last NaN is the one pointed at. Padding
-// is never chosen. Maxima are found one dimension at a time: row-major order of places makes that the same.
+// Max pooling over the last dimensions, with the flat index (in the plane of these dimensions) of
+// each maximum, s64. As on CPU the first of equal maxima is taken, any NaN beats every number, and
+// the last NaN is the one pointed at. Padding is never chosen. Maxima are found one dimension at a
+// time: row-major order of places makes that the same.
 namespace torch_tpu::lower {
 namespace {
 
@@ -46,10 +47,12 @@ Best candidates(Value x, int64_t n) {
 
 Value lowest_of(Value x) { return hlo::lowest(x.builder(), x.dtype()); }
 
-// Best of the elements at positions table[o][0], table[o][1], ... of `dim` for each o (same count for all; -1: nothing there).
-// More than a few are gathered at once and reduced; few are cheaper one after another.
+// Best of the elements at positions table[o][0], table[o][1], ... of `dim` for each o (same count
+// for all; -1: nothing there). More than a few are gathered at once and reduced; few are cheaper
+// one after another.
 Best best_of_table(const Best& x, int64_t dim, const std::vector<Dims>& table) {
-  const int64_t out = table.size(), count = table.empty() ? 0 : table[0].size(), in = x.value.dim(dim);
+  const int64_t out = table.size(), count = table.empty() ? 0 : table[0].size(),
+                in = x.value.dim(dim);
   hlo::Builder& b = x.value.builder();
   Dims positions;
   for (const Dims& row : table) {
@@ -59,20 +62,24 @@ Best best_of_table(const Best& x, int64_t dim, const std::vector<Dims>& table) {
   Dims split = x.value.dims();
   split[dim] = out;
   split.insert(split.begin() + dim + 1, count);
-  auto windows = [&](Value v, Value nothing) { return reshape(hlo::index_select(pad_dim(v, nothing, dim, 0, 1), dim, at), split); };
+  auto windows = [&](Value v, Value nothing) {
+    return reshape(hlo::index_select(pad_dim(v, nothing, dim, 0, 1), dim, at), split);
+  };
   const Value none = scalar(x.place, -1);
   auto combine = [](const Values& l, const Values& r) {
     Best m = better_in_any_order({l[0], l[1]}, {r[0], r[1]});
     return Values{m.value, m.place};
   };
-  Values m = hlo::reduce({windows(x.value, lowest_of(x.value)), windows(x.place, none)}, {lowest_of(x.value), none}, {dim + 1}, combine);
+  Values m = hlo::reduce({windows(x.value, lowest_of(x.value)), windows(x.place, none)},
+                         {lowest_of(x.value), none}, {dim + 1}, combine);
   return {m[0], m[1]};
 }
 
 constexpr int64_t kManyCandidates = 16;
 
 Best best_of_windows(Best x, int64_t dim, const Pool& pool, int64_t i) {
-  const int64_t in = x.value.dim(dim), out = pool.size(i, in), s = pool.stride[i], d = pool.dilation[i];
+  const int64_t in = x.value.dim(dim), out = pool.size(i, in), s = pool.stride[i],
+                d = pool.dilation[i];
   if (pool.kernel[i] > kManyCandidates) {
     std::vector<Dims> table(out);
     for (int64_t o = 0; o < out; ++o) {
@@ -81,14 +88,18 @@ Best best_of_windows(Best x, int64_t dim, const Pool& pool, int64_t i) {
         table[o].push_back(p < in ? p : -1);
       }
     }
-    for (Dims& row : table) std::replace_if(row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
+    for (Dims& row : table)
+      std::replace_if(row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
     return best_of_table(x, dim, table);
   }
   const int64_t high = pool.high(i, in, out);
-  x = {pad_dim(x.value, lowest_of(x.value), dim, pool.padding[i], high), pad_dim(x.place, scalar(x.place, -1), dim, pool.padding[i], high)};
+  x = {pad_dim(x.value, lowest_of(x.value), dim, pool.padding[i], high),
+       pad_dim(x.place, scalar(x.place, -1), dim, pool.padding[i], high)};
   Best best;
   for (int64_t k = 0; k < pool.kernel[i]; ++k) {
-    auto nth = [&](Value v) { return hlo::slice_in_dim(v, dim, k * d, k * d + (out - 1) * s + 1, s); };
+    auto nth = [&](Value v) {
+      return hlo::slice_in_dim(v, dim, k * d, k * d + (out - 1) * s + 1, s);
+    };
     const Best next{nth(x.value), nth(x.place)};
     best = k == 0 ? next : better(best, next);
   }
@@ -98,13 +109,14 @@ Best best_of_windows(Best x, int64_t dim, const Pool& pool, int64_t i) {
 Values results(const Best& best) { return {best.value, convert(best.place, DType::s64)}; }
 
 Values empty_results(Value x, const Dims& dims) {
-  return {hlo::full(x.builder(), {x.dtype(), dims}, 0), hlo::full(x.builder(), {DType::s64, dims}, 0)};
+  return {hlo::full(x.builder(), {x.dtype(), dims}, 0),
+          hlo::full(x.builder(), {DType::s64, dims}, 0)};
 }
 
 // (maxima, indices), [..., *out]
 template <int N>
-Values max_pool_with_indices(Value x, const Dims& kernel, const Dims& stride, const Dims& padding, const Dims& dilation,
-                             bool ceil_mode) {
+Values max_pool_with_indices(Value x, const Dims& kernel, const Dims& stride, const Dims& padding,
+                             const Dims& dilation, bool ceil_mode) {
   require_real_number(N == 2 ? "max_pool2d" : "max_pool3d", x);
   const Pool pool(N, kernel, stride, padding, dilation, ceil_mode);
   const int64_t first = x.rank() - N;
@@ -128,29 +140,34 @@ Value add_at(Value grad, Value indices, const Dims& dims, int64_t n) {
   auto add = [](const Values& a, const Values& b) { return Values{a[0] + b[0]}; };
   Value zeros = hlo::full(grad.builder(), {grad.dtype(), {total}}, 0);
   const hlo::ScatterDims flat{{}, {0}, {}, {}, {0}, 1};
-  return reshape(hlo::scatter({zeros}, reshape(at, {grad.numel(), 1}), {hlo::flatten(grad)}, flat, add)[0], dims);
+  return reshape(
+      hlo::scatter({zeros}, reshape(at, {grad.numel(), 1}), {hlo::flatten(grad)}, flat, add)[0],
+      dims);
 }
 
-// Windows of at most this many places have their gradients gathered place by place, which fuses into one pass; a scatter of
-// single elements is serial on both CPU and TPU.
+// Windows of at most this many places have their gradients gathered place by place, which fuses
+// into one pass; a scatter of single elements is serial on both CPU and TPU.
 constexpr int64_t kGatheredPlaces = 32;
 
 // dx[p] = sum of grad over the windows whose index is p
 template <int N>
-Value max_pool_with_indices_backward(Value grad, Value x, const Dims& kernel, const Dims& stride, const Dims& padding,
-                                     const Dims& dilation, bool ceil_mode, Value indices) {
+Value max_pool_with_indices_backward(Value grad, Value x, const Dims& kernel, const Dims& stride,
+                                     const Dims& padding, const Dims& dilation, bool ceil_mode,
+                                     Value indices) {
   const Pool pool(N, kernel, stride, padding, dilation, ceil_mode);
   const int64_t first = x.rank() - N;
   Value g = convert(grad, hlo::accumulate_type(grad.dtype()));
-  if (hlo::numel(pool.kernel) > kGatheredPlaces || grad.numel() == 0) return convert(add_at(g, indices, x.dims(), N), x.dtype());
+  if (hlo::numel(pool.kernel) > kGatheredPlaces || grad.numel() == 0)
+    return convert(add_at(g, indices, x.dims(), N), x.dtype());
 
   // Each window's index as one coordinate a dimension, relative to the window's first place.
   Values offset(N);
   Value rest = indices;
   for (int64_t i = N - 1; i >= 0; --i) {
     Value size = scalar(rest, static_cast<double>(x.dim(first + i)));
-    Value start = hlo::iota(rest.builder(), rest.type(), first + i) * static_cast<double>(pool.stride[i]) -
-                  static_cast<double>(pool.padding[i]);
+    Value start =
+        hlo::iota(rest.builder(), rest.type(), first + i) * static_cast<double>(pool.stride[i]) -
+        static_cast<double>(pool.padding[i]);
     offset[i] = hlo::remainder(rest, size) - start;
     rest = rest / size;
   }
@@ -165,7 +182,8 @@ Value max_pool_with_indices_backward(Value grad, Value x, const Dims& kernel, co
     for (int64_t i = N - 1, left = k; i >= 0; left /= pool.kernel[i], --i) {
       const int64_t low = left % pool.kernel[i] * pool.dilation[i] - pool.padding[i];
       const int64_t span = (grad.dim(first + i) - 1) * pool.stride[i] + 1;
-      part = pad_dim(part, scalar(g, 0), first + i, low, x.dim(first + i) - low - span, pool.stride[i] - 1);
+      part = pad_dim(part, scalar(g, 0), first + i, low, x.dim(first + i) - low - span,
+                     pool.stride[i] - 1);
     }
     dx = dx ? dx + part : part;
   }
@@ -188,7 +206,8 @@ Values adaptive_max_pool(Value x, const Dims& output_size) {
     std::vector<Dims> table(out);
     size_t longest = 0;
     for (int64_t o = 0; o < out; ++o) {
-      for (int64_t p = adaptive_start(o, in, out); p < adaptive_end(o, in, out); ++p) table[o].push_back(p);
+      for (int64_t p = adaptive_start(o, in, out); p < adaptive_end(o, in, out); ++p)
+        table[o].push_back(p);
       longest = std::max(longest, table[o].size());
     }
     for (Dims& row : table) row.resize(longest, -1);
@@ -203,8 +222,8 @@ Value adaptive_max_pool_backward(Value grad, Value x, Value indices) {
   return convert(add_at(g, indices, x.dims(), N), x.dtype());
 }
 
-// Planes of zeros of `output_size` with x's elements put at `indices`; of several at one place any may stay. An index outside
-// the plane is reported.
+// Planes of zeros of `output_size` with x's elements put at `indices`; of several at one place any
+// may stay. An index outside the plane is reported.
 template <int N>
 Value max_unpool(Context& ctx, Value x, Value indices, const Dims& output_size) {
   Dims dims(x.dims().begin(), x.dims().end() - N);
@@ -212,12 +231,14 @@ Value max_unpool(Context& ctx, Value x, Value indices, const Dims& output_size) 
   const int64_t plane = hlo::numel(output_size), total = hlo::numel(dims);
   if (x.numel() == 0 || total == 0) return hlo::full(ctx.builder, {x.dtype(), dims}, 0);
   Value at = reshape(indices, {total / plane, x.numel() / (total / plane)});
-  ctx.builder.check(hlo::any((at < 0) | (at >= static_cast<double>(plane)), {0, 1}), "RuntimeError: Found an invalid max index");
+  ctx.builder.check(hlo::any((at < 0) | (at >= static_cast<double>(plane)), {0, 1}),
+                    "RuntimeError: Found an invalid max index");
   at = at + hlo::iota(ctx.builder, at.type(), 0) * static_cast<double>(plane);
   auto put = [](const Values&, const Values& b) { return b; };
   Value zeros = hlo::full(ctx.builder, {x.dtype(), {total}}, 0);
   const hlo::ScatterDims flat{{}, {0}, {}, {}, {0}, 1};
-  return reshape(hlo::scatter({zeros}, reshape(at, {x.numel(), 1}), {hlo::flatten(x)}, flat, put)[0], dims);
+  return reshape(
+      hlo::scatter({zeros}, reshape(at, {x.numel(), 1}), {hlo::flatten(x)}, flat, put)[0], dims);
 }
 
 }  // namespace
@@ -232,9 +253,10 @@ void register_max_pool(Registry& r) {
   r.add("aten::adaptive_max_pool3d", adaptive_max_pool<3>);
   r.add("aten::adaptive_max_pool3d_backward", adaptive_max_pool_backward<3>);
   r.add("aten::max_unpool2d", max_unpool<2>);
-  r.add("aten::max_unpool3d", [](Context& ctx, Value x, Value indices, const Dims& output_size, Ignored, Ignored) {
-    return max_unpool<3>(ctx, x, indices, output_size);
-  });
+  r.add("aten::max_unpool3d",
+        [](Context& ctx, Value x, Value indices, const Dims& output_size, Ignored, Ignored) {
+          return max_unpool<3>(ctx, x, indices, output_size);
+        });
 }
 
 }  // namespace torch_tpu::lower

@@ -3,20 +3,21 @@
 #include "lower/families.h"
 #include "lower/registry.h"
 
-// Fused optimizer steps and the parts of gradient scaling: every parameter of a list in one program.
-// Results are the schema's lists one after another, flat. Step sizes and bias corrections are rank 0 and computed in f64, as
-// PyTorch's CPU kernel does in double: 1 - beta^step loses half its digits in f32. Arrays are computed in f32 for 16-bit
-// parameters and rounded once.
+// Fused optimizer steps and the parts of gradient scaling: every parameter of a list in one
+// program. Results are the schema's lists one after another, flat. Step sizes and bias corrections
+// are rank 0 and computed in f64, as PyTorch's CPU kernel does in double: 1 - beta^step loses half
+// its digits in f32. Arrays are computed in f32 for 16-bit parameters and rounded once.
 namespace torch_tpu::lower {
 namespace {
 
-// What every fused optimizer does around its formula: with found_inf (1: a gradient overflowed) nothing changes; with grad_scale
-// the gradient is divided by it and given back so.
+// What every fused optimizer does around its formula: with found_inf (1: a gradient overflowed)
+// nothing changes; with grad_scale the gradient is divided by it and given back so.
 struct Scaling {
   std::optional<Value> grad_scale, found_inf;
 
   Value unscaled(Value grad) const {
-    return grad_scale ? grad / hlo::broadcast_to(convert(*grad_scale, grad.dtype()), grad.dims()) : grad;
+    return grad_scale ? grad / hlo::broadcast_to(convert(*grad_scale, grad.dtype()), grad.dims())
+                      : grad;
   }
   // `updated` in old's dtype, or old where the step is skipped.
   Value kept(Value old, Value updated) const {
@@ -38,12 +39,15 @@ Values joined(std::initializer_list<Values> lists) {
   return all;
 }
 
-// Adam (`decoupled`: AdamW). With g the gradient (negated by `maximize`, + weight_decay * p in Adam), t the step:
-//   m = m + (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  v^ = max(v^, v) with amsgrad, else v
-//   p = p - lr / (1 - beta1^t) * m / (sqrt(v^) / sqrt(1 - beta2^t) + eps);  AdamW first: p = p - lr weight_decay p
-Values adam(bool decoupled, const Values& self, const Values& grads, const Values& exp_avgs, const Values& exp_avg_sqs,
-            const Values& max_exp_avg_sqs, const Values& state_steps, Value lr, Value beta1, Value beta2, Value weight_decay,
-            Value eps, bool amsgrad, bool maximize, const Scaling& scaling) {
+// Adam (`decoupled`: AdamW). With g the gradient (negated by `maximize`, + weight_decay * p in
+// Adam), t the step:
+//   m = m + (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  v^ = max(v^, v) with amsgrad, else
+//   v p = p - lr / (1 - beta1^t) * m / (sqrt(v^) / sqrt(1 - beta2^t) + eps);  AdamW first: p = p -
+//   lr weight_decay p
+Values adam(bool decoupled, const Values& self, const Values& grads, const Values& exp_avgs,
+            const Values& exp_avg_sqs, const Values& max_exp_avg_sqs, const Values& state_steps,
+            Value lr, Value beta1, Value beta2, Value weight_decay, Value eps, bool amsgrad,
+            bool maximize, const Scaling& scaling) {
   Values new_self, new_grads, new_avgs, new_sqs, new_max;
   const Value rate = f64(lr);
   for (size_t i = 0; i < self.size(); ++i) {
@@ -51,8 +55,10 @@ Values adam(bool decoupled, const Values& self, const Values& grads, const Value
     Value correction1 = 1.0 - power(beta1, step), correction2 = 1.0 - power(beta2, step);
     Value p = widened(self[i]), unscaled = scaling.unscaled(convert(grads[i], p.dtype()));
     Value g = maximize ? -unscaled : unscaled;
-    if (decoupled) p = p - p * as(rate * weight_decay, p);
-    else g = g + p * as(weight_decay, p);
+    if (decoupled)
+      p = p - p * as(rate * weight_decay, p);
+    else
+      g = g + p * as(weight_decay, p);
 
     Value m = convert(exp_avgs[i], p.dtype()), v = convert(exp_avg_sqs[i], p.dtype());
     m = m + (g - m) * as(1.0 - beta1, p);
@@ -75,18 +81,21 @@ Values adam(bool decoupled, const Values& self, const Values& grads, const Value
 }
 
 template <bool decoupled>
-Values fused_adam(Values self, Values grads, Values exp_avgs, Values exp_avg_sqs, Values max_exp_avg_sqs, Values state_steps, Value lr,
-                  Value beta1, Value beta2, Value weight_decay, Value eps, bool amsgrad, bool maximize,
+Values fused_adam(Values self, Values grads, Values exp_avgs, Values exp_avg_sqs,
+                  Values max_exp_avg_sqs, Values state_steps, Value lr, Value beta1, Value beta2,
+                  Value weight_decay, Value eps, bool amsgrad, bool maximize,
                   std::optional<Value> grad_scale, std::optional<Value> found_inf) {
-  return adam(decoupled, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-              amsgrad, maximize, {grad_scale, found_inf});
+  return adam(decoupled, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr,
+              beta1, beta2, weight_decay, eps, amsgrad, maximize, {grad_scale, found_inf});
 }
 
 // SGD. With g the gradient (negated by `maximize`) + weight_decay * p:
-//   momentum buffers b, if the list has any: b = g at the first step, else momentum b + (1 - dampening) g
-//   g = g + momentum b with nesterov, else b;  p = p - lr g
-Values fused_sgd(Values self, Values grads, Values momentum_buffers, Value weight_decay, Value momentum, Value lr, Value dampening,
-                 bool nesterov, bool maximize, bool is_first_step, std::optional<Value> grad_scale, std::optional<Value> found_inf) {
+//   momentum buffers b, if the list has any: b = g at the first step, else momentum b + (1 -
+//   dampening) g g = g + momentum b with nesterov, else b;  p = p - lr g
+Values fused_sgd(Values self, Values grads, Values momentum_buffers, Value weight_decay,
+                 Value momentum, Value lr, Value dampening, bool nesterov, bool maximize,
+                 bool is_first_step, std::optional<Value> grad_scale,
+                 std::optional<Value> found_inf) {
   const Scaling scaling{grad_scale, found_inf};
   Values new_self, new_grads, new_buffers;
   for (size_t i = 0; i < self.size(); ++i) {
@@ -94,7 +103,8 @@ Values fused_sgd(Values self, Values grads, Values momentum_buffers, Value weigh
     Value g = (maximize ? -unscaled : unscaled) + p * as(weight_decay, p);
     if (!momentum_buffers.empty()) {
       Value b = g;
-      if (!is_first_step) b = convert(momentum_buffers[i], p.dtype()) * as(momentum, p) + g * as(1.0 - dampening, p);
+      if (!is_first_step)
+        b = convert(momentum_buffers[i], p.dtype()) * as(momentum, p) + g * as(1.0 - dampening, p);
       g = nesterov ? g + b * as(momentum, p) : b;
       new_buffers.push_back(scaling.kept(momentum_buffers[i], b));
     }
@@ -106,8 +116,9 @@ Values fused_sgd(Values self, Values grads, Values momentum_buffers, Value weigh
 
 // Adagrad. With g the gradient (negated by `maximize`) + weight_decay * p:
 //   s = s + g^2;  p = p - lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)
-Values adagrad(const Values& self, const Values& grads, const Values& state_sums, const Values& state_steps, Value lr, Value lr_decay,
-               Value weight_decay, Value eps, bool maximize, const Scaling& scaling) {
+Values adagrad(const Values& self, const Values& grads, const Values& state_sums,
+               const Values& state_steps, Value lr, Value lr_decay, Value weight_decay, Value eps,
+               bool maximize, const Scaling& scaling) {
   Values new_self, new_grads, new_sums;
   for (size_t i = 0; i < self.size(); ++i) {
     Value p = widened(self[i]), unscaled = scaling.unscaled(convert(grads[i], p.dtype()));
@@ -120,19 +131,24 @@ Values adagrad(const Values& self, const Values& grads, const Values& state_sums
   }
   return joined({new_self, new_grads, new_sums});
 }
-Values fused_adagrad(Values self, Values grads, Values state_sums, Values state_steps, Value lr, Value lr_decay, Value weight_decay,
-                     Value eps, bool maximize, std::optional<Value> grad_scale, std::optional<Value> found_inf) {
-  return joined({adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, {grad_scale, found_inf}),
+Values fused_adagrad(Values self, Values grads, Values state_sums, Values state_steps, Value lr,
+                     Value lr_decay, Value weight_decay, Value eps, bool maximize,
+                     std::optional<Value> grad_scale, std::optional<Value> found_inf) {
+  return joined({adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
+                         maximize, {grad_scale, found_inf}),
                  state_steps});
 }
 // This overload's schema does not give the steps back.
-Values fused_adagrad_tensor_lr(Values self, Values grads, Values state_sums, Values state_steps, Value lr, Value lr_decay,
-                               Value weight_decay, Value eps, bool maximize, std::optional<Value> grad_scale,
+Values fused_adagrad_tensor_lr(Values self, Values grads, Values state_sums, Values state_steps,
+                               Value lr, Value lr_decay, Value weight_decay, Value eps,
+                               bool maximize, std::optional<Value> grad_scale,
                                std::optional<Value> found_inf) {
-  return adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, {grad_scale, found_inf});
+  return adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize,
+                 {grad_scale, found_inf});
 }
 
-// (each * inv_scale .., found_inf): found_inf becomes 1 if any element is not finite, else stays. An inv_scale of 1 is exact.
+// (each * inv_scale .., found_inf): found_inf becomes 1 if any element is not finite, else stays.
+// An inv_scale of 1 is exact.
 Values non_finite_check_and_unscale(Values self, Value found_inf, Value inv_scale) {
   Values out;
   Value found = found_inf;
@@ -140,23 +156,29 @@ Values non_finite_check_and_unscale(Values self, Value found_inf, Value inv_scal
     Value bad = hlo::any(not_(is_finite(x)), all_dims(x));
     found = select(hlo::broadcast_to(bad, found.dims()), hlo::ones_like(found), found);
     Value z = widened(x);
-    out.push_back(convert(z * hlo::broadcast_to(convert(inv_scale, z.dtype()), z.dims()), x.dtype()));
+    out.push_back(
+        convert(z * hlo::broadcast_to(convert(inv_scale, z.dtype()), z.dims()), x.dtype()));
   }
   out.push_back(found);
   return out;
 }
 
-// (scale, growth_tracker) after a step: backed off if found_inf; grown, where that is finite, after growth_interval steps in a row
-// without one, which the tracker counts.
-std::pair<Value, Value> update_scale(Value self, Value growth_tracker, Value found_inf, Value growth_factor, Value backoff_factor,
+// (scale, growth_tracker) after a step: backed off if found_inf; grown, where that is finite, after
+// growth_interval steps in a row without one, which the tracker counts.
+std::pair<Value, Value> update_scale(Value self, Value growth_tracker, Value found_inf,
+                                     Value growth_factor, Value backoff_factor,
                                      Value growth_interval) {
   auto factor = [&](Value f) { return hlo::broadcast_to(convert(f, self.dtype()), self.dims()); };
-  Value bad = reshape(compare(found_inf, hlo::zeros_like(found_inf), hlo::Compare::ne), self.dims());
+  Value bad =
+      reshape(compare(found_inf, hlo::zeros_like(found_inf), hlo::Compare::ne), self.dims());
   Value streak = growth_tracker + hlo::ones_like(growth_tracker);
-  Value due = compare(streak, hlo::broadcast_to(convert(growth_interval, streak.dtype()), streak.dims()), hlo::Compare::eq);
+  Value due =
+      compare(streak, hlo::broadcast_to(convert(growth_interval, streak.dtype()), streak.dims()),
+              hlo::Compare::eq);
   Value grown = self * factor(growth_factor);
   grown = select(is_finite(grown), grown, self);
-  Value scale = select(bad, self * factor(backoff_factor), select(reshape(due, self.dims()), grown, self));
+  Value scale =
+      select(bad, self * factor(backoff_factor), select(reshape(due, self.dims()), grown, self));
   Value tracker = select(or_(reshape(bad, streak.dims()), due), hlo::zeros_like(streak), streak);
   return {scale, tracker};
 }

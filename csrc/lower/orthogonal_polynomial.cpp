@@ -5,8 +5,9 @@
 #include "lower/maths.h"
 #include "lower/registry.h"
 
-// Orthogonal polynomials of degree n at x, n an operand of its own for every element (its fraction is dropped): the
-// three-term recurrence, run until the largest degree. A negative degree gives 0, degree 0 gives 1.
+// Orthogonal polynomials of degree n at x, n an operand of its own for every element (its fraction
+// is dropped): the three-term recurrence, run until the largest degree. A negative degree gives 0,
+// degree 0 gives 1.
 namespace torch_tpu::lower {
 namespace {
 
@@ -35,10 +36,10 @@ Value degree(Value n) {
 
 using Angle = std::function<Value(Value n, Value theta)>;
 
-// A Chebyshev polynomial: p_1 given, p_{k+1} = 2x p_k - p_{k-1}; inside (-1, 1) from degree 9 on its trigonometric form,
-// which needs no loop; at 1 and -1 its known values.
-Value chebyshev(Value x0, Value n0, const std::function<Value(Value x)>& first, const Angle& inside, const Angle& at_one,
-                const Angle& at_minus_one) {
+// A Chebyshev polynomial: p_1 given, p_{k+1} = 2x p_k - p_{k-1}; inside (-1, 1) from degree 9 on
+// its trigonometric form, which needs no loop; at 1 and -1 its known values.
+Value chebyshev(Value x0, Value n0, const std::function<Value(Value x)>& first, const Angle& inside,
+                const Angle& at_one, const Angle& at_minus_one) {
   auto [x, n] = broadcast(x0, degree(n0));
   const Value is_end = abs(x) == 1, by_angle = (abs(x) < 1) & (n > 8);
   const Value looped = recurrence(select(is_end | by_angle, zeros_like(n), n), first(x),
@@ -51,24 +52,31 @@ Value chebyshev(Value x0, Value n0, const std::function<Value(Value x)>& first, 
   return select(n < 0, zeros_like(y), y);
 }
 
-// T: cos(n t).  U: sin((n + 1) t) / sin t.  V: cos((n + 1/2) t) / cos(t / 2).  W: sin((n + 1/2) t) / sin(t / 2).
+// T: cos(n t).  U: sin((n + 1) t) / sin t.  V: cos((n + 1/2) t) / cos(t / 2).  W: sin((n + 1/2) t)
+// / sin(t / 2).
 Value chebyshev_t(Value x, Value n) {
-  return chebyshev(x, n, [](Value x) { return x; }, [](Value n, Value t) { return cosine(n * t); },
-                   [](Value n, Value) { return ones_like(n); }, [](Value, Value sign) { return sign; });
+  return chebyshev(
+      x, n, [](Value x) { return x; }, [](Value n, Value t) { return cosine(n * t); },
+      [](Value n, Value) { return ones_like(n); }, [](Value, Value sign) { return sign; });
 }
 Value chebyshev_u(Value x, Value n) {
-  return chebyshev(x, n, [](Value x) { return 2.0 * x; }, [](Value n, Value t) { return sine((n + 1) * t) / sine(t); },
-                   [](Value n, Value) { return n + 1; }, [](Value n, Value sign) { return sign * (n + 1); });
+  return chebyshev(
+      x, n, [](Value x) { return 2.0 * x; },
+      [](Value n, Value t) { return sine((n + 1) * t) / sine(t); },
+      [](Value n, Value) { return n + 1; }, [](Value n, Value sign) { return sign * (n + 1); });
 }
 Value chebyshev_v(Value x, Value n) {
-  return chebyshev(x, n, [](Value x) { return 2.0 * x - 1; },
-                   [](Value n, Value t) { return cosine((n + 0.5) * t) / cosine(t / 2); },
-                   [](Value n, Value) { return ones_like(n); }, [](Value n, Value sign) { return sign * (2.0 * n + 1); });
+  return chebyshev(
+      x, n, [](Value x) { return 2.0 * x - 1; },
+      [](Value n, Value t) { return cosine((n + 0.5) * t) / cosine(t / 2); },
+      [](Value n, Value) { return ones_like(n); },
+      [](Value n, Value sign) { return sign * (2.0 * n + 1); });
 }
 Value chebyshev_w(Value x, Value n) {
-  return chebyshev(x, n, [](Value x) { return 2.0 * x + 1; },
-                   [](Value n, Value t) { return sine((n + 0.5) * t) / sine(t / 2); },
-                   [](Value n, Value) { return 2.0 * n + 1; }, [](Value, Value sign) { return sign; });
+  return chebyshev(
+      x, n, [](Value x) { return 2.0 * x + 1; },
+      [](Value n, Value t) { return sine((n + 0.5) * t) / sine(t / 2); },
+      [](Value n, Value) { return 2.0 * n + 1; }, [](Value, Value sign) { return sign; });
 }
 
 // Shifted: of 2x - 1.
@@ -84,27 +92,30 @@ Value hermite_limit(Value n, Value y) {
 // H_{k+1} = 2x H_k - 2k H_{k-1}
 Value hermite_h(Value x0, Value n0) {
   auto [x, n] = broadcast(x0, degree(n0));
-  return hermite_limit(n, recurrence(minimum(n, 512), 2.0 * x,
-                                     [x = x](Value k, Value q, Value p) { return 2.0 * x * q - 2.0 * k * p; }));
+  return hermite_limit(n, recurrence(minimum(n, 512), 2.0 * x, [x = x](Value k, Value q, Value p) {
+                         return 2.0 * x * q - 2.0 * k * p;
+                       }));
 }
 // He_{k+1} = x He_k - k He_{k-1}
 Value hermite_he(Value x0, Value n0) {
   auto [x, n] = broadcast(x0, degree(n0));
-  return hermite_limit(n, recurrence(minimum(n, 512), x, [x = x](Value k, Value q, Value p) { return x * q - k * p; }));
+  return hermite_limit(n, recurrence(minimum(n, 512), x,
+                                     [x = x](Value k, Value q, Value p) { return x * q - k * p; }));
 }
 // (k + 1) L_{k+1} = (2k + 1 - x) L_k - k L_{k-1}
 Value laguerre_l(Value x0, Value n0) {
   auto [x, n] = broadcast(x0, degree(n0));
-  return recurrence(select((x == 0) & (n > 0), zeros_like(n), n), 1.0 - x,
-                    [x = x](Value k, Value q, Value p) { return ((2.0 * k + 1 - x) * q - k * p) / (k + 1); });
+  return recurrence(
+      select((x == 0) & (n > 0), zeros_like(n), n), 1.0 - x,
+      [x = x](Value k, Value q, Value p) { return ((2.0 * k + 1 - x) * q - k * p) / (k + 1); });
 }
 // (k + 1) P_{k+1} = (2k + 1) x P_k - k P_{k-1};  1 or (-1)^n at the ends.
 Value legendre_p(Value x0, Value n0) {
   auto [x, n] = broadcast(x0, degree(n0));
   const Value is_end = abs(x) == 1;
-  const Value inner = recurrence(select(is_end & (n > 0), zeros_like(n), n), x, [x = x](Value k, Value q, Value p) {
-    return ((2.0 * k + 1) * x * q - k * p) / (k + 1);
-  });
+  const Value inner = recurrence(
+      select(is_end & (n > 0), zeros_like(n), n), x,
+      [x = x](Value k, Value q, Value p) { return ((2.0 * k + 1) * x * q - k * p) / (k + 1); });
   const Value odd = remainder(n, scalar(n, 2)) == 1;
   return select(is_end & odd & (x < 0), -inner, inner);
 }

@@ -4,7 +4,8 @@
 #include "lower/pool.h"
 #include "lower/registry.h"
 
-// Padding by reflection (without the edge) or by repeating the edge, of the last dimensions, and its gradients.
+// Padding by reflection (without the edge) or by repeating the edge, of the last dimensions, and
+// its gradients.
 //   padding  (low, high) a dimension, the last dimension first; negative numbers crop
 // Constant padding is a graph function of its own (shape).
 namespace torch_tpu::lower {
@@ -20,7 +21,9 @@ enum class Mode { reflection, replication };
 struct Sides {
   int64_t low, high, crop_low, crop_high;
   Sides(int64_t l, int64_t h)
-      : low(std::max<int64_t>(l, 0)), high(std::max<int64_t>(h, 0)), crop_low(std::max<int64_t>(-l, 0)),
+      : low(std::max<int64_t>(l, 0)),
+        high(std::max<int64_t>(h, 0)),
+        crop_low(std::max<int64_t>(-l, 0)),
         crop_high(std::max<int64_t>(-h, 0)) {}
 };
 
@@ -40,21 +43,26 @@ Value padded(Value x, int64_t dim, Mode mode, const Sides& s) {
   }
   parts.push_back(slice_in_dim(x, dim, s.crop_low, n - s.crop_high));
   if (s.high > 0) {
-    parts.push_back(mode == Mode::reflection ? reverse(slice_in_dim(x, dim, n - 1 - s.high, n - 1), {dim})
-                                             : repeated(slice_in_dim(x, dim, n - 1, n), dim, s.high));
+    parts.push_back(mode == Mode::reflection
+                        ? reverse(slice_in_dim(x, dim, n - 1 - s.high, n - 1), {dim})
+                        : repeated(slice_in_dim(x, dim, n - 1, n), dim, s.high));
   }
   return parts.size() == 1 ? parts[0] : hlo::concatenate(parts, dim);
 }
 
-// The transpose of `padded`: each part of g is added where it came from, in an array of n positions along `dim`.
+// The transpose of `padded`: each part of g is added where it came from, in an array of n positions
+// along `dim`.
 Value folded(Value g, int64_t dim, int64_t n, Mode mode, const Sides& s) {
   const int64_t size = g.dim(dim);
   const Value zero = scalar(g, 0);
-  auto at = [&](Value part, int64_t start) { return pad_dim(part, zero, dim, start, n - start - part.dim(dim)); };
+  auto at = [&](Value part, int64_t start) {
+    return pad_dim(part, zero, dim, start, n - start - part.dim(dim));
+  };
   Value dx = at(slice_in_dim(g, dim, s.low, size - s.high), s.crop_low);
   if (s.low > 0) {
     Value part = slice_in_dim(g, dim, 0, s.low);
-    dx = dx + (mode == Mode::reflection ? at(reverse(part, {dim}), 1) : at(hlo::sum(part, {dim}, hlo::keep_dims), 0));
+    dx = dx + (mode == Mode::reflection ? at(reverse(part, {dim}), 1)
+                                        : at(hlo::sum(part, {dim}, hlo::keep_dims), 0));
   }
   if (s.high > 0) {
     Value part = slice_in_dim(g, dim, size - s.high, size);

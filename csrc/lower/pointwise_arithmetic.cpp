@@ -7,14 +7,15 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Arithmetic: sums, products, quotients, remainders, powers, rounding, bounds. bool + bool is "or", bool * bool is "and";
-// PyTorch's meta functions refuse bool - bool.
+// Arithmetic: sums, products, quotients, remainders, powers, rounding, bounds. bool + bool is "or",
+// bool * bool is "and"; PyTorch's meta functions refuse bool - bool.
 namespace torch_tpu::lower {
 namespace {
 
 bool is_bool(Value x) { return x.dtype() == DType::pred; }
 
-// ---- sums and products -----------------------------------------------------------------------------------------
+// ---- sums and products
+// -----------------------------------------------------------------------------------------
 Value mul(Value a, Value b) { return is_bool(a) ? a & b : a * b; }
 
 // b * alpha, where a complex alpha of 1 leaves infinities alone: (1 + 0i) * (inf + 0i) has a NaN.
@@ -24,7 +25,9 @@ Value scaled(Value b, Value alpha) {
 }
 
 // out = a + alpha * b;  alpha  rank-0 operand
-Value add(Value a, Value b, Value alpha) { return is_bool(a) ? a | scaled(b, alpha) : a + scaled(b, alpha); }
+Value add(Value a, Value b, Value alpha) {
+  return is_bool(a) ? a | scaled(b, alpha) : a + scaled(b, alpha);
+}
 Value sub(Value a, Value b, Value alpha) { return a - scaled(b, alpha); }
 Value rsub(Value a, Value b, Value alpha) { return sub(b, a, alpha); }
 
@@ -36,8 +39,9 @@ Value addcmul(Value self, Value a, Value b, Value value) {
 // out = self + value * a / b
 Value addcdiv(Value self, Value a, Value b, Value value) { return self + scaled(a, value) / b; }
 
-// out = beta * self + alpha * vec1 vec2^T;  vec1 [n], vec2 [m], self broadcasts to [n, m]. With beta = 0 self counts for
-// nothing, NaN included. bool: "or" and "and". Empty vectors give an empty matrix.
+// out = beta * self + alpha * vec1 vec2^T;  vec1 [n], vec2 [m], self broadcasts to [n, m]. With
+// beta = 0 self counts for nothing, NaN included. bool: "or" and "and". Empty vectors give an empty
+// matrix.
 Value addr(Value self, Value vec1, Value vec2, Value beta, Value alpha) {
   const Value product = mul(alpha, mul(unsqueeze(vec1, 1), unsqueeze(vec2, 0)));
   const Value s = broadcast_to(self, product.dims());
@@ -52,7 +56,8 @@ Value lerp(Value a, Value b, Value w) {
   return select(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (one - w));
 }
 
-// ---- quotients -------------------------------------------------------------------------------------------------
+// ---- quotients
+// -------------------------------------------------------------------------------------------------
 // Integers: x / 0 is an error that CPU raises at once; here it is raised when the host next waits.
 void check_divisor(Value b) {
   if (!hlo::is_floating(b.dtype())) {
@@ -63,7 +68,8 @@ void check_divisor(Value b) {
 // C's remainder has the dividend's sign: whether a floor or modulus must be moved by one divisor.
 Value differs_in_sign(Value r, Value b) { return (r != 0) & ((r < 0) ^ (b < 0)); }
 
-// floor(a / b), as CPython computes it for floating: from the exact fmod, then snapped to the nearest integer.
+// floor(a / b), as CPython computes it for floating: from the exact fmod, then snapped to the
+// nearest integer.
 //   b = 0 gives a / 0 (inf or NaN); an infinite a gives NaN; a zero has the sign of a / b.
 Value floor_div(Value a, Value b) {
   require_real_number("div_floor_cpu", a);
@@ -115,18 +121,24 @@ Value div_mode(Context& ctx, Arg a, Arg b, std::optional<std::string> rounding_m
   return promoting(ctx, a, b, false, *rounding_mode == "floor" ? floor_div : trunc_div);
 }
 
-// ---- powers ----------------------------------------------------------------------------------------------------
+// ---- powers
+// ----------------------------------------------------------------------------------------------------
 // a ** b. Integers: a negative exponent gives 0 except for a = 1 and a = -1.
 Value pow(Value a, Value b) {
   require_not_bool("pow", a);
   return power(a, b);
 }
 
-// x ** e for a rank-0 e. CPU computes some exponents by other means, for their speed and their values (x ** 0.5 is sqrt, so
-// -inf gives NaN); here the branch is taken at run time, so that every exponent shares one program.
+// x ** e for a rank-0 e. CPU computes some exponents by other means, for their speed and their
+// values (x ** 0.5 is sqrt, so -inf gives NaN); here the branch is taken at run time, so that every
+// exponent shares one program.
 Value pow_scalar(Value x, Value e) {
-  const auto or_else = [&](double exponent, const std::function<Value()>& f, const std::function<Value()>& otherwise) {
-    return [=] { return hlo::if_(e == exponent, [&] { return Values{f()}; }, [&] { return Values{otherwise()}; })[0]; };
+  const auto or_else = [&](double exponent, const std::function<Value()>& f,
+                           const std::function<Value()>& otherwise) {
+    return [=] {
+      return hlo::if_(
+          e == exponent, [&] { return Values{f()}; }, [&] { return Values{otherwise()}; })[0];
+    };
   };
   std::function<Value()> y = [=] { return power(x, e); };
   if (hlo::is_floating(x.dtype())) {
@@ -137,7 +149,8 @@ Value pow_scalar(Value x, Value e) {
   return or_else(2, [=] { return x * x; }, y)();
 }
 
-// ---- sign, rounding --------------------------------------------------------------------------------------------
+// ---- sign, rounding
+// --------------------------------------------------------------------------------------------
 Value absolute(Value x) {
   require_not_bool("abs_cpu", x);
   return hlo::is_unsigned(x.dtype()) ? x : abs(x);
@@ -145,14 +158,17 @@ Value absolute(Value x) {
 
 Value sign(Value x) {
   require_not_complex_or(
-      "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", x);
+      "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
+      "instead.",
+      x);
   return signum(x);
 }
 
 // A rounding by `f`; integers are whole already.
 template <Value (*f)(Value)>
 Value rounded(const std::string& name, Value x) {
-  require_not_complex_or(name + " is not supported for complex inputs", x, UserError::Kind::not_implemented);
+  require_not_complex_or(name + " is not supported for complex inputs", x,
+                         UserError::Kind::not_implemented);
   require_not_bool(name + "_vml_cpu", x);
   return hlo::is_floating(x.dtype()) ? f(x) : x;
 }
@@ -177,7 +193,8 @@ Value frac(Value x) {
   return x - trunc(x);
 }
 
-// ---- bounds ----------------------------------------------------------------------------------------------------
+// ---- bounds
+// ----------------------------------------------------------------------------------------------------
 Value larger(Value a, Value b) {
   require_not_complex_or("maximum not implemented for complex tensors.", a);
   return is_bool(a) ? a | b : maximum(a, b);
@@ -199,7 +216,8 @@ Value fmin(Value a, Value b) {
 
 // min(max(x, lo), hi): NaN in any operand gives NaN; hi wins where lo > hi.
 Value clamp(Value x, std::optional<Value> lo, std::optional<Value> hi) {
-  require_not_complex_or("clamp is not supported for complex types", x, UserError::Kind::not_implemented);
+  require_not_complex_or("clamp is not supported for complex types", x,
+                         UserError::Kind::not_implemented);
   require_not_bool("clamp_cpu", x);
   if (lo) x = maximum(x, *lo);
   if (hi) x = minimum(x, *hi);
@@ -208,21 +226,27 @@ Value clamp(Value x, std::optional<Value> lo, std::optional<Value> hi) {
 Value clamp_min(Value x, Value lo) { return clamp(x, lo, std::nullopt); }
 Value clamp_max(Value x, Value hi) { return clamp(x, std::nullopt, hi); }
 
-// NaN -> nan (default 0), +inf -> posinf, -inf -> neginf (default: the largest and smallest finite values of x's dtype).
-// Works in x's own dtype, so that "largest" is that of bf16 and not of f32. Integers have nothing to replace.
-Value nan_to_num(Value x, std::optional<Value> nan, std::optional<Value> posinf, std::optional<Value> neginf) {
+// NaN -> nan (default 0), +inf -> posinf, -inf -> neginf (default: the largest and smallest finite
+// values of x's dtype). Works in x's own dtype, so that "largest" is that of bf16 and not of f32.
+// Integers have nothing to replace.
+Value nan_to_num(Value x, std::optional<Value> nan, std::optional<Value> posinf,
+                 std::optional<Value> neginf) {
   if (hlo::is_complex(x.dtype())) {
-    return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
+    return complex(nan_to_num(real(x), nan, posinf, neginf),
+                   nan_to_num(imag(x), nan, posinf, neginf));
   }
   if (!hlo::is_floating(x.dtype())) return x;
-  const auto or_else = [&](std::optional<Value> v, Value other) { return v ? convert(*v, x.dtype()) : other; };
+  const auto or_else = [&](std::optional<Value> v, Value other) {
+    return v ? convert(*v, x.dtype()) : other;
+  };
   const Value inf = scalar(x, INFINITY);
   const Value y = select(x == inf, or_else(posinf, max_finite(x.builder(), x.dtype())),
                          select(x == -inf, or_else(neginf, min_finite(x.builder(), x.dtype())), x));
   return select(is_nan(x), or_else(nan, scalar(x, 0)), y);
 }
 
-// ---- integers --------------------------------------------------------------------------------------------------
+// ---- integers
+// --------------------------------------------------------------------------------------------------
 // Euclid's algorithm on all elements together, until every remainder is 0.
 Value gcd(Value a, Value b) {
   require_integral("gcd_cpu", a);
@@ -255,10 +279,11 @@ void register_pointwise_arithmetic(Registry& r) {
     r.pointwise(name("div"), to_floating, 2, hlo::divide);
     r.pointwise(name("fmod"), arithmetic, 2, fmod);
     r.pointwise(name("remainder"), arithmetic, 2, modulus);
-    r.pointwise(name("lerp"), arithmetic, overload[0] == 'T' ? 3 : 2, [](Value a, Value b, Value w) {
-      require_inexact("lerp_kernel_scalar", a);
-      return lerp(a, b, w);
-    });
+    r.pointwise(name("lerp"), arithmetic, overload[0] == 'T' ? 3 : 2,
+                [](Value a, Value b, Value w) {
+                  require_inexact("lerp_kernel_scalar", a);
+                  return lerp(a, b, w);
+                });
   }
   r.pointwise("aten::remainder.Scalar_Tensor", arithmetic, 2, modulus);
   r.add("aten::div.Tensor_mode", div_mode);

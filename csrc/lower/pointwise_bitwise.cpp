@@ -46,8 +46,10 @@ Value right_shift(Value x, Value n) {
 
 void register_pointwise_bitwise(Registry& r) {
   using enum Promote;
-  const auto binary = [&](const std::string& op, const std::vector<const char*>& overloads, auto f) {
-    for (const char* overload : overloads) r.pointwise("aten::" + op + "." + overload, arithmetic, 2, f);
+  const auto binary = [&](const std::string& op, const std::vector<const char*>& overloads,
+                          auto f) {
+    for (const char* overload : overloads)
+      r.pointwise("aten::" + op + "." + overload, arithmetic, 2, f);
   };
   const std::vector<const char*> logical_overloads = {"Tensor", "Scalar", "Scalar_Tensor"};
   binary("bitwise_and", logical_overloads, bitwise_and);

@@ -39,7 +39,8 @@ Value copysign_checked(Value magnitude, Value sign) {
 }
 
 Value signbit(Value x) {
-  require_not_complex_or("signbit is not implemented for complex tensors.", x, UserError::Kind::not_implemented);
+  require_not_complex_or("signbit is not implemented for complex tensors.", x,
+                         UserError::Kind::not_implemented);
   return sign_bit(x);
 }
 Value isposinf(Value x) {
@@ -54,8 +55,9 @@ Value isneginf(Value x) {
 // condition != 0 ? a : b;  a and b promoted, condition bool or uint8.
 Value where(Context& ctx, Value condition, Arg a, Arg b) {
   if (condition.dtype() != DType::pred && condition.dtype() != DType::u8) {
-    throw UserError("where expected condition to be a boolean tensor, but got a tensor with dtype " +
-                    std::string(scalar_type_name(condition.dtype())));
+    throw UserError(
+        "where expected condition to be a boolean tensor, but got a tensor with dtype " +
+        std::string(scalar_type_name(condition.dtype())));
   }
   const DType t = result_type({a, b}, ctx.default_dtype);
   return select(convert(condition, DType::pred), convert(as_value(a), t), convert(as_value(b), t));
@@ -64,23 +66,34 @@ Value where(Context& ctx, Value condition, Arg a, Arg b) {
 // The C++ type, as PyTorch's TypeMeta prints it.
 std::string cpp_type_name(DType t) {
   switch (t) {
-    case DType::s8: return "signed char";
-    case DType::u8: return "unsigned char";
-    case DType::s16: return "short int";
-    case DType::s32: return "int";
-    case DType::s64: return "long int";
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::c64: return "c10::complex<float>";
-    case DType::c128: return "c10::complex<double>";
-    default: return "c10::" + std::string(scalar_type_name(t));
+    case DType::s8:
+      return "signed char";
+    case DType::u8:
+      return "unsigned char";
+    case DType::s16:
+      return "short int";
+    case DType::s32:
+      return "int";
+    case DType::s64:
+      return "long int";
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::c64:
+      return "c10::complex<float>";
+    case DType::c128:
+      return "c10::complex<double>";
+    default:
+      return "c10::" + std::string(scalar_type_name(t));
   }
 }
 
 // self with `value` (converted to self's dtype) where the mask is set; the two broadcast together.
 Value masked_fill(Value self, Value mask, Value value) {
   if (mask.dtype() != DType::pred) {
-    throw UserError("masked_fill_ only supports boolean masks, but got mask with dtype " + cpp_type_name(mask.dtype()));
+    throw UserError("masked_fill_ only supports boolean masks, but got mask with dtype " +
+                    cpp_type_name(mask.dtype()));
   }
   return select(mask, cast(value, self.dtype()), self);
 }
@@ -89,7 +102,8 @@ Value masked_fill(Value self, Value mask, Value value) {
 
 void register_pointwise_compare(Registry& r) {
   const auto comparison = [&](const std::string& op, Value (*f)(Value, Value)) {
-    for (const char* overload : {".Tensor", ".Scalar"}) r.pointwise("aten::" + op + overload, Promote::compare, 2, f);
+    for (const char* overload : {".Tensor", ".Scalar"})
+      r.pointwise("aten::" + op + overload, Promote::compare, 2, f);
   };
   comparison("eq", [](Value a, Value b) { return a == b; });
   comparison("ne", [](Value a, Value b) { return a != b; });

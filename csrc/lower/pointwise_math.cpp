@@ -6,7 +6,8 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Exponentials, logarithms, trigonometry: integers and bool compute in the default dtype, 16-bit floats in f32.
+// Exponentials, logarithms, trigonometry: integers and bool compute in the default dtype, 16-bit
+// floats in f32.
 namespace torch_tpu::lower {
 namespace {
 
@@ -14,8 +15,8 @@ namespace {
 Value exp2(Value x) { return power(full_like(x, 2), x); }
 Value log10(Value x) { return log(x) * std::numbers::log10e; }
 
-// (e^x +- e^-x) / 2 with e^x as the square of e^(x/2): x/2 is exact where x + log(1/2) is not, and nothing overflows before
-// the result does.
+// (e^x +- e^-x) / 2 with e^x as the square of e^(x/2): x/2 is exact where x + log(1/2) is not, and
+// nothing overflows before the result does.
 Value sinh(Value x) {
   if (!hlo::is_floating(x.dtype())) return hlo::sinh(x);
   const Value e = exp(x / 2);
@@ -27,7 +28,8 @@ Value cosh(Value x) {
   return 0.5 * e * e + 0.5 / e / e;
 }
 
-// sqrt(a^2 + b^2) without overflow: m sqrt(1 + (n / m)^2), m the larger magnitude. inf wins over NaN.
+// sqrt(a^2 + b^2) without overflow: m sqrt(1 + (n / m)^2), m the larger magnitude. inf wins over
+// NaN.
 Value hypot(Value a, Value b) {
   require_floating("hypot_cpu", a);
   const Value m = maximum(abs(a), abs(b)), n = hlo::minimum(abs(a), abs(b));

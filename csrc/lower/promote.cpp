@@ -43,9 +43,11 @@ DType combine(const Part& high, const Part& low) {
   return promote_types(high.type, low.type);
 }
 
-// int32 tensor + float number: the number's dtype; half tensor + complex number: the complex of the tensor's width.
+// int32 tensor + float number: the number's dtype; half tensor + complex number: the complex of the
+// tensor's width.
 DType combine_weak(const Part& high, const Part& low) {
-  if (high.any && low.any && kind(low.type) == 3 && kind(high.type) == 2) return hlo::complex_type(high.type);
+  if (high.any && low.any && kind(low.type) == 3 && kind(high.type) == 2)
+    return hlo::complex_type(high.type);
   return combine(high, low);
 }
 
@@ -60,7 +62,9 @@ DType promote_types(DType a, DType b) {
   }
   if (ka != kb) return ka > kb ? a : b;
   if (ka == 2) {
-    if (is_float8(a) || is_float8(b)) throw UserError("Promotion for Float8 Types is not supported, attempted to promote " + std::string(hlo::name(a)) + " and " + std::string(hlo::name(b)));
+    if (is_float8(a) || is_float8(b))
+      throw UserError("Promotion for Float8 Types is not supported, attempted to promote " +
+                      std::string(hlo::name(a)) + " and " + std::string(hlo::name(b)));
     const int64_t wa = hlo::itemsize(a), wb = hlo::itemsize(b);
     if (wa == wb) return DType::f32;  // f16 with bf16
     return wa > wb ? a : b;
@@ -73,9 +77,12 @@ DType promote_types(DType a, DType b) {
   const int64_t wu = ua ? wa : wb, ws = ua ? wb : wa;
   if (ws > wu) return s;
   switch (wu) {
-    case 1: return DType::s16;
-    case 2: return DType::s32;
-    default: return DType::s64;
+    case 1:
+      return DType::s16;
+    case 2:
+      return DType::s32;
+    default:
+      return DType::s64;
   }
 }
 
@@ -85,9 +92,12 @@ DType result_type(const Args& operands, DType default_dtype) {
     if (v) (v.rank() > 0 ? dimensioned : zero_dim).take(v.dtype());
   };
   for (const Arg& a : operands) {
-    if (auto* v = std::get_if<Value>(&a)) take(*v);
-    else if (auto* w = std::get_if<Wrapped>(&a)) number.take(number_type(w->value.dtype(), default_dtype));
-    else if (auto* vs = std::get_if<Values>(&a)) for (const Value& v : *vs) take(v);
+    if (auto* v = std::get_if<Value>(&a))
+      take(*v);
+    else if (auto* w = std::get_if<Wrapped>(&a))
+      number.take(number_type(w->value.dtype(), default_dtype));
+    else if (auto* vs = std::get_if<Values>(&a))
+      for (const Value& v : *vs) take(v);
   }
   Part tensors{dimensioned.any || zero_dim.any, combine(dimensioned, zero_dim)};
   return combine_weak(tensors, number);

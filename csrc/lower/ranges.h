@@ -5,8 +5,8 @@
 
 #include "lower/maths.h"
 
-// Sums over neighbouring positions: how adaptive pooling averages, and how a map that copies positions (resizing) is
-// transposed. Positions are known when the program is built.
+// Sums over neighbouring positions: how adaptive pooling averages, and how a map that copies
+// positions (resizing) is transposed. Positions are known when the program is built.
 namespace torch_tpu::lower {
 
 struct Range {
@@ -14,8 +14,8 @@ struct Range {
 };
 using Ranges = std::vector<Range>;
 
-// Sums of x along `dim` over each range. Ranges of one position pick; equal neighbours reshape; others gather, with zeros
-// selected (not multiplied) past a short range's end.
+// Sums of x along `dim` over each range. Ranges of one position pick; equal neighbours reshape;
+// others gather, with zeros selected (not multiplied) past a short range's end.
 inline Value sum_ranges(Value x, int64_t dim, const Ranges& ranges) {
   const auto n = static_cast<int64_t>(ranges.size());
   int64_t longest = 0;
@@ -24,7 +24,8 @@ inline Value sum_ranges(Value x, int64_t dim, const Ranges& ranges) {
   split[dim] = n;
   split.insert(split.begin() + dim + 1, longest);
   bool tiles = n * longest == x.dim(dim);
-  for (int64_t i = 0; i < n; ++i) tiles = tiles && ranges[i].start == i * longest && ranges[i].end == (i + 1) * longest;
+  for (int64_t i = 0; i < n; ++i)
+    tiles = tiles && ranges[i].start == i * longest && ranges[i].end == (i + 1) * longest;
   if (tiles) return longest == 1 ? x : hlo::sum(reshape(x, split), {dim + 1});
 
   Dims places, inside;
@@ -45,7 +46,8 @@ inline Value sum_ranges(Value x, int64_t dim, const Ranges& ranges) {
   return hlo::sum(hlo::select(valid, picked, scalar(picked, 0)), {dim + 1});
 }
 
-// Where an ascending list of positions in [0, n) holds each of them: entry p is the range of k with positions[k] == p.
+// Where an ascending list of positions in [0, n) holds each of them: entry p is the range of k with
+// positions[k] == p.
 inline Ranges places_of(const Dims& positions, int64_t n) {
   Ranges ranges;
   auto at = positions.begin();

@@ -7,8 +7,9 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Reductions. 16-bit floats accumulate in f32, integers and bool in int64; `dtype` is applied to the input. A list of dims
-// that is None or empty means all of them, save for any and all, where an empty list reduces nothing.
+// Reductions. 16-bit floats accumulate in f32, integers and bool in int64; `dtype` is applied to
+// the input. A list of dims that is None or empty means all of them, save for any and all, where an
+// empty list reduces nothing.
 namespace torch_tpu::lower {
 namespace {
 
@@ -18,9 +19,12 @@ using MaybeDims = std::optional<Dims>;
 
 Keep keep(bool keepdim) { return keepdim ? hlo::keep_dims : hlo::drop_dims; }
 bool is_whole(DType t) { return t == DType::pred || hlo::is_integral(t); }
-DType sum_type(Value x, MaybeDType dtype) { return dtype.value_or(is_whole(x.dtype()) ? DType::s64 : x.dtype()); }
+DType sum_type(Value x, MaybeDType dtype) {
+  return dtype.value_or(is_whole(x.dtype()) ? DType::s64 : x.dtype());
+}
 
-// ---- sums ------------------------------------------------------------------------------------------------------
+// ---- sums
+// ------------------------------------------------------------------------------------------------------
 // Empty: 0.
 Value sum_dims(Value x, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   const DType t = sum_type(x, dtype);
@@ -29,14 +33,19 @@ Value sum_dims(Value x, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   return convert(sum(y, wrap_or_all(dims, x), keep(keepdim)), t);
 }
 
-Value mean(Value y, const Dims& dims, Keep k) { return sum(y, dims, k) / static_cast<double>(count(y, dims)); }
+Value mean(Value y, const Dims& dims, Keep k) {
+  return sum(y, dims, k) / static_cast<double>(count(y, dims));
+}
 
 // Empty: NaN (0 / 0).
 Value mean_dims(Value x, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   const DType t = dtype.value_or(x.dtype());
   if (is_whole(t)) {
-    throw UserError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                    "Got: " + std::string(scalar_type_name(t)));
+    throw UserError(
+        "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+        "complex dtype. "
+        "Got: " +
+        std::string(scalar_type_name(t)));
   }
   return convert(mean(convert(x, hlo::accumulate_type(t)), wrap_or_all(dims, x), keep(keepdim)), t);
 }
@@ -54,7 +63,8 @@ Value prod_dims(Value x, const Dims& dims, Keep k, MaybeDType dtype) {
   return t == DType::pred ? all(y, dims, k) : convert(prod(y, dims, k), t);
 }
 
-// m + log(sum(e^(x - m))), m the largest (real part; 0 where that is infinite). Integers in the default dtype. Empty: -inf.
+// m + log(sum(e^(x - m))), m the largest (real part; 0 where that is infinite). Integers in the
+// default dtype. Empty: -inf.
 Value logsumexp(Context& ctx, Value x, Dims dims, bool keepdim) {
   const DType t = to_floating(x.dtype(), ctx.default_dtype);
   const Dims over = wrap_or_all(dims, x);
@@ -65,12 +75,14 @@ Value logsumexp(Context& ctx, Value x, Dims dims, bool keepdim) {
   return convert(keepdim ? kept : squeeze(kept, over), t);
 }
 
-// ---- variance --------------------------------------------------------------------------------------------------
-// (var, mean): mean |x - mean(x)|^2 n / max(n - correction, 0), in two passes; real for complex x. `correction` is a
-// run-time operand, 1 by default; where it is n or more the result is NaN or inf.
-std::pair<Value, Value> moments(const std::string& name, Value x, MaybeDims dims, std::optional<Value> correction,
-                                bool keepdim) {
-  if (is_whole(x.dtype())) throw UserError(name + " only support floating point and complex dtypes");
+// ---- variance
+// --------------------------------------------------------------------------------------------------
+// (var, mean): mean |x - mean(x)|^2 n / max(n - correction, 0), in two passes; real for complex x.
+// `correction` is a run-time operand, 1 by default; where it is n or more the result is NaN or inf.
+std::pair<Value, Value> moments(const std::string& name, Value x, MaybeDims dims,
+                                std::optional<Value> correction, bool keepdim) {
+  if (is_whole(x.dtype()))
+    throw UserError(name + " only support floating point and complex dtypes");
   const Dims over = wrap_or_all(dims, x);
   const Value y = convert(x, hlo::accumulate_type(x.dtype()));
   const Value mu = mean(y, over, hlo::keep_dims);
@@ -79,37 +91,44 @@ std::pair<Value, Value> moments(const std::string& name, Value x, MaybeDims dims
   const Value c = correction ? convert(*correction, squares.dtype()) : scalar(squares, 1);
   const Value degrees = maximum(static_cast<double>(count(x, over)) - c, 0);
   const Value variance = sum(squares, over, keep(keepdim)) / degrees;
-  return {convert(variance, hlo::real_type(x.dtype())), convert(keepdim ? mu : squeeze(mu, over), x.dtype())};
+  return {convert(variance, hlo::real_type(x.dtype())),
+          convert(keepdim ? mu : squeeze(mu, over), x.dtype())};
 }
 
 Value var(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
   return moments("std and var", x, dims, correction, keepdim).first;
 }
-std::pair<Value, Value> var_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
+std::pair<Value, Value> var_mean(Value x, MaybeDims dims, std::optional<Value> correction,
+                                 bool keepdim) {
   return moments("var_mean", x, dims, correction, keepdim);
 }
 
 // The root is taken before the rounding to 16 bits.
-std::pair<Value, Value> root_moments(const std::string& name, Value x, MaybeDims dims, std::optional<Value> correction,
-                                     bool keepdim) {
+std::pair<Value, Value> root_moments(const std::string& name, Value x, MaybeDims dims,
+                                     std::optional<Value> correction, bool keepdim) {
   const DType t = x.dtype();
-  const auto [variance, mu] = moments(name, convert(x, hlo::accumulate_type(t)), dims, correction, keepdim);
+  const auto [variance, mu] =
+      moments(name, convert(x, hlo::accumulate_type(t)), dims, correction, keepdim);
   return {convert(sqrt(variance), hlo::real_type(t)), convert(mu, t)};
 }
 Value std_dims(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
   return root_moments("std and var", x, dims, correction, keepdim).first;
 }
-std::pair<Value, Value> std_mean(Value x, MaybeDims dims, std::optional<Value> correction, bool keepdim) {
+std::pair<Value, Value> std_mean(Value x, MaybeDims dims, std::optional<Value> correction,
+                                 bool keepdim) {
   return root_moments("std_mean", x, dims, correction, keepdim);
 }
 
-// ---- norms -----------------------------------------------------------------------------------------------------
-// (sum |x|^p)^(1/p);  p = inf, -inf: the largest, smallest |x|;  p = 0: how many are not 0. Real for complex x.
+// ---- norms
+// -----------------------------------------------------------------------------------------------------
+// (sum |x|^p)^(1/p);  p = inf, -inf: the largest, smallest |x|;  p = 0: how many are not 0. Real
+// for complex x.
 Value vector_norm(Value x, Number ord, MaybeDims dims, bool keepdim, MaybeDType dtype) {
   const DType t = dtype.value_or(x.dtype());
   if (is_whole(x.dtype())) {
-    throw UserError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got " +
-                    std::string(scalar_type_name(x.dtype())));
+    throw UserError(
+        "linalg.vector_norm: Expected a floating point or complex tensor as input. Got " +
+        std::string(scalar_type_name(x.dtype())));
   }
   const Dims over = wrap_or_all(dims, x);
   const Keep k = keep(keepdim);
@@ -127,7 +146,8 @@ Value vector_norm(Value x, Number ord, MaybeDims dims, bool keepdim, MaybeDType 
   return convert(norm(), hlo::real_type(t));
 }
 
-// ---- extremes --------------------------------------------------------------------------------------------------
+// ---- extremes
+// --------------------------------------------------------------------------------------------------
 // NaN wins. PyTorch's meta functions refuse an empty range.
 Value largest(Value x, const Dims& dims, Keep k, const char* kernel = "max_values_cpu") {
   require_not_complex(kernel, x);
@@ -141,8 +161,9 @@ Value smallest(Value x, const Dims& dims, Keep k, const char* kernel = "min_valu
 // Over all elements: there must be some.
 Value whole(const std::string& name, Value x, Value (*f)(Value, const Dims&, Keep, const char*)) {
   if (x.numel() == 0) {
-    throw UserError(name + "(): Expected reduction dim to be specified for input.numel() == 0. "
-                           "Specify the reduction dim with the 'dim' argument.");
+    throw UserError(name +
+                    "(): Expected reduction dim to be specified for input.numel() == 0. "
+                    "Specify the reduction dim with the 'dim' argument.");
   }
   return f(x, all_dims(x), hlo::drop_dims, (name + "_all").c_str());
 }
@@ -153,10 +174,12 @@ std::pair<Value, Value> aminmax(Value x, std::optional<int64_t> dim, bool keepdi
   return {smallest(x, dims, keep(keepdim)), largest(x, dims, keep(keepdim))};
 }
 
-// (value, index) of the largest (smallest) along one dimension: of equals the first, and the first NaN before all.
+// (value, index) of the largest (smallest) along one dimension: of equals the first, and the first
+// NaN before all.
 template <bool greatest>
 std::pair<Value, Value> extreme(Value x, int64_t dim, bool keepdim) {
-  require_not_complex_or(std::string(greatest ? "max" : "min") + "(): does not support complex input", x);
+  require_not_complex_or(
+      std::string(greatest ? "max" : "min") + "(): does not support complex input", x);
   if (x.rank() == 0) return {x, hlo::full(x.builder(), {DType::s64, {}}, 0)};
   dim = wrap(dim, x.rank());
   const Value y = x.dtype() == DType::pred ? convert(x, DType::u8) : x;
@@ -187,23 +210,28 @@ Value arg_extreme(Value x, std::optional<int64_t> dim, bool keepdim) {
   return keepdim ? reshape(i, Dims(x.rank(), 1)) : i;
 }
 
-// ---- logic -----------------------------------------------------------------------------------------------------
+// ---- logic
+// -----------------------------------------------------------------------------------------------------
 // NaN counts as true. uint8 in, uint8 out: older than PyTorch's bool.
 template <Value (*f)(Value, const Dims&, Keep)>
 Value logical(Value x, const Dims& dims, bool keepdim) {
-  return convert(f(convert(x, DType::pred), dims, keep(keepdim)), x.dtype() == DType::u8 ? DType::u8 : DType::pred);
+  return convert(f(convert(x, DType::pred), dims, keep(keepdim)),
+                 x.dtype() == DType::u8 ? DType::u8 : DType::pred);
 }
 
 template <Value (*f)(Value, const Dims&, Keep)>
 void register_logical(Registry& r, const std::string& op) {
   r.add("aten::" + op, [](Value x) { return logical<f>(x, all_dims(x), false); });
-  r.add("aten::" + op + ".dim", [](Value x, int64_t dim, bool keepdim) { return logical<f>(x, wrap(dim, x), keepdim); });
+  r.add("aten::" + op + ".dim",
+        [](Value x, int64_t dim, bool keepdim) { return logical<f>(x, wrap(dim, x), keepdim); });
   r.add("aten::" + op + ".dims", [](Value x, MaybeDims dims, bool keepdim) {
     return logical<f>(x, dims ? wrap(*dims, x) : all_dims(x), keepdim);
   });
 }
 
-Value count_nonzero(Value x, const Dims& dims) { return sum(convert(convert(x, DType::pred), DType::s64), dims); }
+Value count_nonzero(Value x, const Dims& dims) {
+  return sum(convert(convert(x, DType::pred), DType::s64), dims);
+}
 
 // The bits of all elements, as int64 or float64, xor-ed together.
 Value hash_tensor(Value x, Dims dims, bool keepdim, int64_t /*mode*/) {
@@ -225,7 +253,8 @@ void register_reduce(Registry& r) {
   r.add("aten::mean.dim", mean_dims);
   r.add("aten::mean", [](Value x, MaybeDType t) { return mean_dims(x, std::nullopt, false, t); });
   r.add("aten::nansum", nansum);
-  r.add("aten::prod", [](Value x, MaybeDType t) { return prod_dims(x, all_dims(x), hlo::drop_dims, t); });
+  r.add("aten::prod",
+        [](Value x, MaybeDType t) { return prod_dims(x, all_dims(x), hlo::drop_dims, t); });
   r.add("aten::prod.dim_int", [](Value x, int64_t dim, bool keepdim, MaybeDType t) {
     return prod_dims(x, wrap(dim, x), keep(keepdim), t);
   });
@@ -245,12 +274,17 @@ void register_reduce(Registry& r) {
   r.add("aten::norm.ScalarOpt_dim", [=](Value x, std::optional<Number> p, Dims dims, bool keepdim) {
     return vector_norm(x, p_or_2(p), dims, keepdim, {});
   });
-  r.add("aten::norm.ScalarOpt_dim_dtype", [=](Value x, std::optional<Number> p, Dims dims, bool keepdim, DType t) {
-    return vector_norm(x, p_or_2(p), dims, keepdim, t);
-  });
+  r.add("aten::norm.ScalarOpt_dim_dtype",
+        [=](Value x, std::optional<Number> p, Dims dims, bool keepdim, DType t) {
+          return vector_norm(x, p_or_2(p), dims, keepdim, t);
+        });
 
-  r.add("aten::amax", [](Value x, Dims dims, bool keepdim) { return largest(x, wrap_or_all(dims, x), keep(keepdim)); });
-  r.add("aten::amin", [](Value x, Dims dims, bool keepdim) { return smallest(x, wrap_or_all(dims, x), keep(keepdim)); });
+  r.add("aten::amax", [](Value x, Dims dims, bool keepdim) {
+    return largest(x, wrap_or_all(dims, x), keep(keepdim));
+  });
+  r.add("aten::amin", [](Value x, Dims dims, bool keepdim) {
+    return smallest(x, wrap_or_all(dims, x), keep(keepdim));
+  });
   r.add("aten::aminmax", aminmax);
   r.add("aten::max", [](Value x) { return whole("max", x, largest); });
   r.add("aten::min", [](Value x) { return whole("min", x, smallest); });
@@ -261,7 +295,8 @@ void register_reduce(Registry& r) {
 
   register_logical<hlo::any>(r, "any");
   register_logical<hlo::all>(r, "all");
-  r.add("aten::count_nonzero.dim_IntList", [](Value x, Dims dims) { return count_nonzero(x, wrap_or_all(dims, x)); });
+  r.add("aten::count_nonzero.dim_IntList",
+        [](Value x, Dims dims) { return count_nonzero(x, wrap_or_all(dims, x)); });
   r.add("aten::count_nonzero", [](Value x, std::optional<int64_t> dim) {
     return count_nonzero(x, dim ? wrap(*dim, x) : all_dims(x));
   });

@@ -6,39 +6,62 @@
 
 #include "lower/args.h"
 
-// What PyTorch's CPU kernels refuse by dtype and its meta functions let through, in the kernels' own words:
-// `"lerp_kernel_scalar" not implemented for 'Long'`. `kernel` is the name that AT_DISPATCH was given there.
+// What PyTorch's CPU kernels refuse by dtype and its meta functions let through, in the kernels'
+// own words:
+// `"lerp_kernel_scalar" not implemented for 'Long'`. `kernel` is the name that AT_DISPATCH was
+// given there.
 namespace torch_tpu::lower {
 
 // c10::toString: "Long", "Bool", "ComplexFloat".
 inline std::string_view scalar_type_name(DType t) {
   switch (t) {
-    case DType::pred: return "Bool";
-    case DType::s8: return "Char";
-    case DType::s16: return "Short";
-    case DType::s32: return "Int";
-    case DType::s64: return "Long";
-    case DType::u8: return "Byte";
-    case DType::u16: return "UInt16";
-    case DType::u32: return "UInt32";
-    case DType::u64: return "UInt64";
-    case DType::f16: return "Half";
-    case DType::bf16: return "BFloat16";
-    case DType::f32: return "Float";
-    case DType::f64: return "Double";
-    case DType::c64: return "ComplexFloat";
-    case DType::c128: return "ComplexDouble";
-    case DType::f8e5m2: return "Float8_e5m2";
-    case DType::f8e4m3fn: return "Float8_e4m3fn";
-    case DType::f8e5m2fnuz: return "Float8_e5m2fnuz";
-    case DType::f8e4m3fnuz: return "Float8_e4m3fnuz";
-    case DType::f8e8m0fnu: return "Float8_e8m0fnu";
+    case DType::pred:
+      return "Bool";
+    case DType::s8:
+      return "Char";
+    case DType::s16:
+      return "Short";
+    case DType::s32:
+      return "Int";
+    case DType::s64:
+      return "Long";
+    case DType::u8:
+      return "Byte";
+    case DType::u16:
+      return "UInt16";
+    case DType::u32:
+      return "UInt32";
+    case DType::u64:
+      return "UInt64";
+    case DType::f16:
+      return "Half";
+    case DType::bf16:
+      return "BFloat16";
+    case DType::f32:
+      return "Float";
+    case DType::f64:
+      return "Double";
+    case DType::c64:
+      return "ComplexFloat";
+    case DType::c128:
+      return "ComplexDouble";
+    case DType::f8e5m2:
+      return "Float8_e5m2";
+    case DType::f8e4m3fn:
+      return "Float8_e4m3fn";
+    case DType::f8e5m2fnuz:
+      return "Float8_e5m2fnuz";
+    case DType::f8e4m3fnuz:
+      return "Float8_e4m3fnuz";
+    case DType::f8e8m0fnu:
+      return "Float8_e8m0fnu";
   }
   return "Undefined";
 }
 
 [[noreturn]] inline void refuse(std::string_view kernel, DType t) {
-  throw UserError("\"" + std::string(kernel) + "\" not implemented for '" + std::string(scalar_type_name(t)) + "'",
+  throw UserError("\"" + std::string(kernel) + "\" not implemented for '" +
+                      std::string(scalar_type_name(t)) + "'",
                   UserError::Kind::not_implemented);
 }
 

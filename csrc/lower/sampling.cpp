@@ -19,14 +19,17 @@ Value argmax_rows(Value x) {
   const int64_t m = x.dim(1);
   Value best = hlo::max(x, {1}, hlo::keep_dims);
   Value i = hlo::iota(x.builder(), {DType::s32, x.dims()}, 1);
-  i = select(compare(x, hlo::broadcast_to(best, x.dims()), Compare::eq), i, scalar(i, static_cast<double>(m - 1)));
+  i = select(compare(x, hlo::broadcast_to(best, x.dims()), Compare::eq), i,
+             scalar(i, static_cast<double>(m - 1)));
   return hlo::min(i, {1}, hlo::keep_dims);
 }
 
-// num_samples indices of each row, index j with probability self[j] / sum_j self[j]: s64 [num_samples] or [r, num_samples].
+// num_samples indices of each row, index j with probability self[j] / sum_j self[j]: s64
+// [num_samples] or [r, num_samples].
 //   self  [m] or [r, m], floating, non-negative, each row with a positive sum
-// Without replacement: an exponential race, the least E_j / self_j first, which draws each next index from those left.
-// With it: the place of a uniform number among the running sums. Either way an index of probability 0 is not drawn.
+// Without replacement: an exponential race, the least E_j / self_j first, which draws each next
+// index from those left. With it: the place of a uniform number among the running sums. Either way
+// an index of probability 0 is not drawn.
 Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacement, Ignored) {
   require_floating("multinomial", self);
   const int64_t m = self.dim(-1), rows = self.rank() == 1 ? 1 : self.dim(0);
@@ -37,7 +40,8 @@ Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacemen
   Value p = reshape(convert(self, c), {rows, m});
 
   Value valid = and_(is_finite(p), compare(p, hlo::zeros_like(p), Compare::ge));
-  ctx.builder.check(not_(hlo::all(valid, {0, 1})), "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0");
+  ctx.builder.check(not_(hlo::all(valid, {0, 1})),
+                    "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0");
   Value positive = compare(p, hlo::zeros_like(p), Compare::gt);
   Value support = sum(convert(positive, DType::s32), {1});
   ctx.builder.check(hlo::any(compare(support, scalar(support, 0), Compare::eq), {0}),
@@ -45,8 +49,11 @@ Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacemen
 
   if (!replacement || num_samples == 1) {
     if (!replacement) {
-      ctx.builder.check(hlo::any(compare(support, scalar(support, static_cast<double>(num_samples)), Compare::lt), {0}),
-                        "RuntimeError: invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
+      ctx.builder.check(
+          hlo::any(compare(support, scalar(support, static_cast<double>(num_samples)), Compare::lt),
+                   {0}),
+          "RuntimeError: invalid multinomial distribution (with replacement=False, not enough "
+          "non-negative category to sample)");
     }
     Value race = p / -hlo::log(random_open_unit(ctx, c, {rows, m}));
     Value drawn;
@@ -62,11 +69,14 @@ Value multinomial(Context& ctx, Value self, int64_t num_samples, bool replacemen
 
   Value sums = cumulative_sum(p, 1);
   Value total = slice_in_dim(sums, 1, m - 1, m);
-  Value u = random_unit(ctx, c, {rows, num_samples}) * hlo::broadcast_to(total, {rows, num_samples});
+  Value u =
+      random_unit(ctx, c, {rows, num_samples}) * hlo::broadcast_to(total, {rows, num_samples});
   Value place = search(sums, u, true);
   Value i = hlo::iota(ctx.builder, {place.dtype(), {rows, m}}, 1);
-  Value last = hlo::max(select(positive, i, hlo::zeros_like(i)), {1}, hlo::keep_dims);  // u may round up to the total
-  return reshape(convert(hlo::minimum(place, hlo::broadcast_to(last, place.dims())), DType::s64), out);
+  Value last = hlo::max(select(positive, i, hlo::zeros_like(i)), {1},
+                        hlo::keep_dims);  // u may round up to the total
+  return reshape(convert(hlo::minimum(place, hlo::broadcast_to(last, place.dims())), DType::s64),
+                 out);
 }
 
 // 0 .. n-1 in random order: sorted by 64-bit random keys.
@@ -75,16 +85,22 @@ Value randperm_of(Context& ctx, int64_t n, std::optional<DType> dtype) {
   Value i = hlo::iota(ctx.builder, {t, {n}}, 0);
   if (n > 1) {
     Value key = random_bits(ctx, DType::u64, {n});
-    i = hlo::sort({key, i}, 0, false, [](const Values& l, const Values& r) { return compare(l[0], r[0], Compare::lt); })[1];
+    i = hlo::sort({key, i}, 0, false, [](const Values& l, const Values& r) {
+      return compare(l[0], r[0], Compare::lt);
+    })[1];
   }
   return convert(i, dtype.value_or(DType::s64));
 }
-Value randperm(Context& ctx, int64_t n, std::optional<DType> dtype, Ignored, Ignored, Ignored) { return randperm_of(ctx, n, dtype); }
-Value randperm_generator(Context& ctx, int64_t n, Ignored, std::optional<DType> dtype, Ignored, Ignored, Ignored) {
+Value randperm(Context& ctx, int64_t n, std::optional<DType> dtype, Ignored, Ignored, Ignored) {
+  return randperm_of(ctx, n, dtype);
+}
+Value randperm_generator(Context& ctx, int64_t n, Ignored, std::optional<DType> dtype, Ignored,
+                         Ignored, Ignored) {
   return randperm_of(ctx, n, dtype);
 }
 
-// A stream of its own for a loop that draws an unknown number of times: a fresh 128-bit state from the generator.
+// A stream of its own for a loop that draws an unknown number of times: a fresh 128-bit state from
+// the generator.
 Value fresh_state(Context& ctx) { return random_bits(ctx, DType::u64, {2}); }
 
 // One f32 array in (0, 1) from `state`, which is advanced.
@@ -98,10 +114,12 @@ Value next_unit(Value& state, const Dims& dims) {
 
 Value none_left(Value done) { return not_(hlo::all(done, all_dims(done))); }
 
-// Knuth's method for small rates: the number of uniform factors whose product stays above exp(-rate).
+// Knuth's method for small rates: the number of uniform factors whose product stays above
+// exp(-rate).
 Value poisson_by_product(Value state, Value rate) {
   Value zero = hlo::zeros_like(rate);
-  auto out = hlo::while_({state, zero, zero},
+  auto out = hlo::while_(
+      {state, zero, zero},
       [&](const Values& v) { return hlo::any(compare(v[2], -rate, Compare::gt), all_dims(rate)); },
       [&](const Values& v) {
         Value s = v[0];
@@ -115,11 +133,12 @@ Value poisson_by_product(Value state, Value rate) {
 // Hoermann's transformed rejection (PTRS, 1993) for rates of at least 10.
 Value poisson_by_rejection(Value state, Value rate) {
   Value b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
-  Value inv_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2.0), log_rate = hlo::log(rate);
+  Value inv_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2.0),
+        log_rate = hlo::log(rate);
   Value zero = hlo::zeros_like(rate);
   Value undone = compare(zero, zero, Compare::ne);
-  auto out = hlo::while_({state, zero, undone},
-      [&](const Values& v) { return none_left(v[2]); },
+  auto out = hlo::while_(
+      {state, zero, undone}, [&](const Values& v) { return none_left(v[2]); },
       [&](const Values& carried) {
         Value s = carried[0];
         Value u = next_unit(s, rate.dims()) - 0.5, v = next_unit(s, rate.dims());
@@ -127,7 +146,8 @@ Value poisson_by_rejection(Value state, Value rate) {
         Value k = hlo::floor((2.0 * a / us + b) * u + rate + 0.43);
         Value quick = and_(us >= 0.07, compare(v, v_r, Compare::le));
         Value outside = or_(k < 0.0, and_(us < 0.013, compare(v, us, Compare::gt)));
-        Value exact = compare(hlo::log(v * inv_alpha / (a / (us * us) + b)), k * log_rate - rate - hlo::lgamma(k + 1.0), Compare::le);
+        Value exact = compare(hlo::log(v * inv_alpha / (a / (us * us) + b)),
+                              k * log_rate - rate - hlo::lgamma(k + 1.0), Compare::le);
         Value accept = and_(not_(carried[2]), or_(quick, and_(not_(outside), exact)));
         return Values{s, select(accept, k, carried[1]), or_(carried[2], accept)};
       });
@@ -139,7 +159,8 @@ Value poisson(Context& ctx, Value self, Ignored) {
   require_floating("poisson_cpu", self);
   if (self.numel() == 0) return self;
   Value rate = convert(self, DType::f32);
-  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)), "RuntimeError: invalid Poisson rate, expected rate to be non-negative");
+  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)),
+                    "RuntimeError: invalid Poisson rate, expected rate to be non-negative");
   Value small = rate < 10.0;
   Value some = fresh_state(ctx), other = fresh_state(ctx);
   Value few = poisson_by_product(some, select(small, maximum(rate, 0.0), scalar(rate, 0)));

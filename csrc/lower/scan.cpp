@@ -25,15 +25,18 @@ Values slices(const Values& xs, int64_t dim, int64_t start, int64_t limit) {
 // Each of `first` followed by the same of `second` along `dim`.
 Values joined(const Values& first, const Values& second, int64_t dim) {
   Values out;
-  for (size_t i = 0; i < first.size(); ++i) out.push_back(hlo::concatenate({first[i], second[i]}, dim));
+  for (size_t i = 0; i < first.size(); ++i)
+    out.push_back(hlo::concatenate({first[i], second[i]}, dim));
   return out;
 }
 
-// log2(n) steps over whole rows: after step s each element holds the combination of the 2^s elements that end at it.
+// log2(n) steps over whole rows: after step s each element holds the combination of the 2^s
+// elements that end at it.
 Values scan_by_doubling(Values xs, int64_t dim, const Combine& combine) {
   const int64_t n = xs[0].dim(dim);
   for (int64_t shift = 1; shift < n; shift *= 2) {
-    xs = joined(slices(xs, dim, 0, shift), combine(slices(xs, dim, 0, n - shift), slices(xs, dim, shift, n)), dim);
+    xs = joined(slices(xs, dim, 0, shift),
+                combine(slices(xs, dim, 0, n - shift), slices(xs, dim, shift, n)), dim);
   }
   return xs;
 }
@@ -56,10 +59,14 @@ Values scan_by_loop(const Values& xs, const Combine& combine) {
   carried.insert(carried.end(), xs.begin(), xs.end());
   for (Value x : slices(xs, 0, 0, 1)) carried.push_back(x);
   Values out = hlo::while_(
-      carried, [&](const Values& v) { return compare(v[0], hlo::constant(b, DType::s32, dims[0]), hlo::Compare::lt); },
+      carried,
+      [&](const Values& v) {
+        return compare(v[0], hlo::constant(b, DType::s32, dims[0]), hlo::Compare::lt);
+      },
       [&](const Values& v) {
         Values next = v, rows;
-        for (size_t i = 0; i < count; ++i) rows.push_back(hlo::dynamic_slice(v[1 + i], at(v[0]), row));
+        for (size_t i = 0; i < count; ++i)
+          rows.push_back(hlo::dynamic_slice(v[1 + i], at(v[0]), row));
         Values y = combine(Values(v.end() - count, v.end()), rows);
         for (size_t i = 0; i < count; ++i) {
           next[1 + count + i] = hlo::dynamic_update_slice(v[1 + count + i], y[i], at(v[0]));
@@ -71,8 +78,8 @@ Values scan_by_loop(const Values& xs, const Combine& combine) {
   return Values(out.begin() + 1 + count, out.begin() + 1 + 2 * count);
 }
 
-// Each row of n as `blocks` rows of `size`, the position within a block as dimension 0 and the rest as it was:
-// [size, .., blocks, ..]. What pads the last block is never read.
+// Each row of n as `blocks` rows of `size`, the position within a block as dimension 0 and the rest
+// as it was: [size, .., blocks, ..]. What pads the last block is never read.
 Value cut(Value x, int64_t dim, int64_t blocks, int64_t size) {
   Dims none(x.rank(), 0), high(x.rank(), 0), dims = x.dims();
   high[dim] = blocks * size - x.dim(dim);
@@ -81,7 +88,9 @@ Value cut(Value x, int64_t dim, int64_t blocks, int64_t size) {
   Dims order = all_dims(x.rank() + 1);
   order.erase(order.begin() + dim + 1);
   order.insert(order.begin(), dim + 1);
-  return transpose(reshape(hlo::pad(x, hlo::constant(x.builder(), x.dtype(), 0), none, high, none), dims), order);
+  return transpose(
+      reshape(hlo::pad(x, hlo::constant(x.builder(), x.dtype(), 0), none, high, none), dims),
+      order);
 }
 Value uncut(Value y, int64_t dim, int64_t n) {
   Dims order = all_dims(y.rank());
@@ -96,9 +105,10 @@ Value uncut(Value y, int64_t dim, int64_t n) {
 
 }  // namespace
 
-// Rows longer than a few elements are cut into about sqrt(n) blocks. A loop goes over the places within a block, all blocks and rows
-// at once; the blocks' totals are scanned in the same way, and each block but the first continues from the total before it.
-// Measured on XLA:CPU against doubling of whole rows for cumsum of 1024 x 1024: see the commit.
+// Rows longer than a few elements are cut into about sqrt(n) blocks. A loop goes over the places
+// within a block, all blocks and rows at once; the blocks' totals are scanned in the same way, and
+// each block but the first continues from the total before it. Measured on XLA:CPU against doubling
+// of whole rows for cumsum of 1024 x 1024: see the commit.
 Values associative_scan(const Values& xs, int64_t dim, const Combine& combine) {
   const int64_t n = xs[0].dim(dim);
   if (xs[0].numel() == 0) return xs;
@@ -111,9 +121,11 @@ Values associative_scan(const Values& xs, int64_t dim, const Combine& combine) {
   blocked = scan_by_loop(blocked, combine);
 
   const int64_t at = dim + 1;  // where the blocks stand
-  Values totals = associative_scan(slices(slices(blocked, 0, size - 1, size), at, 0, blocks - 1), at, combine);
+  Values totals =
+      associative_scan(slices(slices(blocked, 0, size - 1, size), at, 0, blocks - 1), at, combine);
   Values rest = slices(blocked, at, 1, blocks);
-  for (size_t i = 0; i < totals.size(); ++i) totals[i] = hlo::broadcast_to(totals[i], rest[i].dims());
+  for (size_t i = 0; i < totals.size(); ++i)
+    totals[i] = hlo::broadcast_to(totals[i], rest[i].dims());
   blocked = joined(slices(blocked, at, 0, 1), combine(totals, rest), at);
 
   Values out;
@@ -122,10 +134,13 @@ Values associative_scan(const Values& xs, int64_t dim, const Combine& combine) {
 }
 
 Value cumulative_sum(Value x, int64_t dim) {
-  return associative_scan({x}, dim, [](const Values& l, const Values& r) { return Values{add(l[0], r[0])}; })[0];
+  return associative_scan(
+      {x}, dim, [](const Values& l, const Values& r) { return Values{add(l[0], r[0])}; })[0];
 }
 Value cumulative_max(Value x, int64_t dim) {
-  return associative_scan({x}, dim, [](const Values& l, const Values& r) { return Values{hlo::maximum(l[0], r[0])}; })[0];
+  return associative_scan({x}, dim, [](const Values& l, const Values& r) {
+    return Values{hlo::maximum(l[0], r[0])};
+  })[0];
 }
 
 namespace {
@@ -146,8 +161,9 @@ Value scanned(Value x, int64_t dim, DType out, const Prefix& prefix) {
   return convert(prefix(convert(z, hlo::accumulate_type(out)), dim), out);
 }
 
-// out_i = self_0 + .. + self_i along `dim`, in `dtype` (default: self's, int64 for bool and integers).
-// Sums are taken as a tree: floating results differ from CPU's by rounding, and a pair that overflows only together does so here.
+// out_i = self_0 + .. + self_i along `dim`, in `dtype` (default: self's, int64 for bool and
+// integers). Sums are taken as a tree: floating results differ from CPU's by rounding, and a pair
+// that overflows only together does so here.
 Value cumsum(Value self, int64_t dim, std::optional<DType> dtype) {
   return scanned(self, dim, scan_type(self, dtype), cumulative_sum);
 }
@@ -155,32 +171,41 @@ Value cumsum(Value self, int64_t dim, std::optional<DType> dtype) {
 // out_i = self_0 * .. * self_i along `dim`; dtypes and rounding as cumsum.
 Value cumprod(Value self, int64_t dim, std::optional<DType> dtype) {
   return scanned(self, dim, scan_type(self, dtype), [](Value x, int64_t d) {
-    return associative_scan({x}, d, [](const Values& l, const Values& r) { return Values{multiply(l[0], r[0])}; })[0];
+    return associative_scan(
+        {x}, d, [](const Values& l, const Values& r) { return Values{multiply(l[0], r[0])}; })[0];
   });
 }
 
-// (best so far, where it was first reached last): of equal values the later index; a NaN wins over all, a later one over it.
+// (best so far, where it was first reached last): of equal values the later index; a NaN wins over
+// all, a later one over it.
 std::pair<Value, Value> cumulative_best(Value self, int64_t dim, hlo::Compare no_worse) {
   dim = wrap(dim, self.rank());
   hlo::Builder& b = self.builder();
   if (self.rank() == 0) return {self, hlo::constant(b, DType::s64, 0)};
   const DType t = self.dim(dim) > INT32_MAX ? DType::s64 : DType::s32;
   Value x = self.dtype() == DType::pred ? convert(self, DType::u8) : self;
-  Values out = associative_scan({x, hlo::iota(b, {t, self.dims()}, dim)}, dim, [&](const Values& l, const Values& r) {
-    Value later = or_(is_nan(r[0]), and_(not_(is_nan(l[0])), compare(r[0], l[0], no_worse)));
-    return Values{select(later, r[0], l[0]), select(later, r[1], l[1])};
-  });
+  Values out = associative_scan(
+      {x, hlo::iota(b, {t, self.dims()}, dim)}, dim, [&](const Values& l, const Values& r) {
+        Value later = or_(is_nan(r[0]), and_(not_(is_nan(l[0])), compare(r[0], l[0], no_worse)));
+        return Values{select(later, r[0], l[0]), select(later, r[1], l[1])};
+      });
   return {convert(out[0], self.dtype()), convert(out[1], DType::s64)};
 }
-std::pair<Value, Value> cummax(Value self, int64_t dim) { return cumulative_best(self, dim, hlo::Compare::ge); }
-std::pair<Value, Value> cummin(Value self, int64_t dim) { return cumulative_best(self, dim, hlo::Compare::le); }
+std::pair<Value, Value> cummax(Value self, int64_t dim) {
+  return cumulative_best(self, dim, hlo::Compare::ge);
+}
+std::pair<Value, Value> cummin(Value self, int64_t dim) {
+  return cumulative_best(self, dim, hlo::Compare::le);
+}
 
-// out_i = log(exp(self_0) + .. + exp(self_i)) along `dim`. Floating. -inf counts nothing, +inf and NaN stay.
+// out_i = log(exp(self_0) + .. + exp(self_i)) along `dim`. Floating. -inf counts nothing, +inf and
+// NaN stay.
 Value logcumsumexp(Value self, int64_t dim) {
   require_floating("logcumsumexp_out_cpu", self);
   return scanned(self, dim, self.dtype(), [](Value x, int64_t d) {
     return associative_scan({x}, d, [](const Values& l, const Values& r) {
-      Value left = compare(l[0], r[0], hlo::Compare::ge);  // false for a NaN on either side; the sum is NaN then
+      Value left = compare(
+          l[0], r[0], hlo::Compare::ge);  // false for a NaN on either side; the sum is NaN then
       Value high = select(left, l[0], r[0]), low = select(left, r[0], l[0]);
       // Where both are the same infinity low - high is NaN; the answer is that infinity.
       Value sum = high + log_plus_one(hlo::exp(low - high));

@@ -5,12 +5,13 @@
 #include "lower/registry.h"
 #include "view/view.h"
 
-// Views as functions of values (eager views are metadata; these serve graphs and the *_copy forms), and operators that
-// rearrange elements: joining, flipping, rolling, padding.
+// Views as functions of values (eager views are metadata; these serve graphs and the *_copy forms),
+// and operators that rearrange elements: joining, flipping, rolling, padding.
 namespace torch_tpu::lower {
 namespace {
 
-// ---- reshaping -------------------------------------------------------------------------------------------------
+// ---- reshaping
+// -------------------------------------------------------------------------------------------------
 // `sizes` with its -1, if any, worked out from the number of elements.
 Dims resolved(Dims sizes, int64_t numel) {
   const auto unknown = std::find(sizes.begin(), sizes.end(), -1);
@@ -85,7 +86,8 @@ Value view_dtype(Value x, DType t) {
   if (x.dtype() == DType::pred) return view_dtype(convert(x, DType::u8), t);
   if (t == DType::pred) return convert(view_dtype(x, DType::u8), t);
   if (hlo::is_complex(x.dtype())) {
-    const Value parts = hlo::concatenate({unsqueeze(real(x), -1), unsqueeze(imag(x), -1)}, x.rank());
+    const Value parts =
+        hlo::concatenate({unsqueeze(real(x), -1), unsqueeze(imag(x), -1)}, x.rank());
     Dims sizes = x.dims();
     if (!sizes.empty()) sizes.back() *= 2;
     return view_dtype(x.rank() == 0 ? parts : reshape(parts, sizes), t);
@@ -109,11 +111,13 @@ Value view_dtype(Value x, DType t) {
   return bitcast_convert(x, t);
 }
 
-// ---- slices ----------------------------------------------------------------------------------------------------
+// ---- slices
+// ----------------------------------------------------------------------------------------------------
 // An index that counts from the end if negative, clamped into [0, n].
 int64_t clamp_index(int64_t i, int64_t n) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); }
 
-Value slice_op(Value x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Value slice_op(Value x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+               int64_t step) {
   dim = wrap(dim, x.rank());
   const int64_t n = x.dim(dim), first = clamp_index(start.value_or(0), n);
   return slice_in_dim(x, dim, first, std::max(first, clamp_index(end.value_or(n), n)), step);
@@ -164,10 +168,10 @@ Value from_end(Value index, int64_t n) {
   return select(index < 0, index + static_cast<double>(n), index);
 }
 
-// self with `src` written to positions start, start + step, ... of `dim`. How many there are is src's size, so that where
-// they start is a run-time operand and `end` is not needed.
-Value slice_scatter(Value self, Value src, int64_t dim, std::optional<Value> start, std::optional<Value> /*end*/,
-                    int64_t step) {
+// self with `src` written to positions start, start + step, ... of `dim`. How many there are is
+// src's size, so that where they start is a run-time operand and `end` is not needed.
+Value slice_scatter(Value self, Value src, int64_t dim, std::optional<Value> start,
+                    std::optional<Value> /*end*/, int64_t step) {
   dim = wrap(dim, self.rank());
   src = convert(src, self.dtype());
   if (src.numel() == 0) return self;
@@ -188,7 +192,8 @@ Value slice_scatter(Value self, Value src, int64_t dim, std::optional<Value> sta
 }
 
 Value slice_backward(Value grad, Dims sizes, int64_t dim, Value start, Value end, int64_t step) {
-  return slice_scatter(hlo::full(grad.builder(), {grad.dtype(), sizes}, 0), grad, dim, start, end, step);
+  return slice_scatter(hlo::full(grad.builder(), {grad.dtype(), sizes}, 0), grad, dim, start, end,
+                       step);
 }
 
 Value select_scatter(Value self, Value src, int64_t dim, Value index) {
@@ -200,13 +205,16 @@ Value select_backward(Value grad, Dims sizes, int64_t dim, Value index) {
   return select_scatter(hlo::full(grad.builder(), {grad.dtype(), sizes}, 0), grad, dim, index);
 }
 
-// ---- diagonals -------------------------------------------------------------------------------------------------
-// The diagonal of a matrix [n, m] in its flat order: every (m + 1)-th element from `start`, `length` of them.
+// ---- diagonals
+// -------------------------------------------------------------------------------------------------
+// The diagonal of a matrix [n, m] in its flat order: every (m + 1)-th element from `start`,
+// `length` of them.
 struct Diagonal {
   int64_t start, length, step;
   Diagonal(int64_t n, int64_t m, int64_t offset)
       : start(offset >= 0 ? offset : -offset * m),
-        length(std::max<int64_t>(0, offset >= 0 ? std::min(n, m - offset) : std::min(n + offset, m))),
+        length(
+            std::max<int64_t>(0, offset >= 0 ? std::min(n, m - offset) : std::min(n + offset, m))),
         step(m + 1) {}
   int64_t limit() const { return start + (length - 1) * step + 1; }
 };
@@ -226,7 +234,8 @@ Dims inverse(const Dims& order) {
   return inv;
 }
 
-// out[..., i] = x[..., i - min(offset, 0), i + max(offset, 0)] over the dims d1, d2, which go; the diagonal comes last.
+// out[..., i] = x[..., i - min(offset, 0), i + max(offset, 0)] over the dims d1, d2, which go; the
+// diagonal comes last.
 Value diagonal(Value x, int64_t offset, int64_t d1, int64_t d2) {
   d1 = wrap(d1, x.rank()), d2 = wrap(d2, x.rank());
   const Diagonal diag(x.dim(d1), x.dim(d2), offset);
@@ -261,7 +270,8 @@ Value diagonal_scatter(Value self, Value src, int64_t offset, int64_t d1, int64_
 }
 
 Value diagonal_backward(Value grad, Dims sizes, int64_t offset, int64_t d1, int64_t d2) {
-  return diagonal_scatter(hlo::full(grad.builder(), {grad.dtype(), sizes}, 0), grad, offset, d1, d2);
+  return diagonal_scatter(hlo::full(grad.builder(), {grad.dtype(), sizes}, 0), grad, offset, d1,
+                          d2);
 }
 
 // The last dimension of x becomes the diagonal of new dims d1 and d2.
@@ -289,64 +299,77 @@ Value triangle(Value x, Value k) {
   return select(upper ? distance >= k : distance <= k, x, zeros_like(x));
 }
 
-// ---- strided windows -------------------------------------------------------------------------------------------
-// In a graph a value has no strides: x is taken as dense and row-major, its storage as exactly its elements.
+// ---- strided windows
+// ------------------------------------------------------------------------------------------- In a
+// graph a value has no strides: x is taken as dense and row-major, its storage as exactly its
+// elements.
 struct Strided {
   view::View window;
   view::Plan plan;
   Values starts;
   Strided(Value x, Dims sizes, Dims strides, std::optional<int64_t> offset)
-      : window{x.dtype(), std::move(sizes), std::move(strides), offset.value_or(0)}, plan(view::plan(x.type(), window)) {
-    for (int64_t start : plan.operands()) starts.push_back(hlo::constant(x.builder(), DType::s64, start));
+      : window{x.dtype(), std::move(sizes), std::move(strides), offset.value_or(0)},
+        plan(view::plan(x.type(), window)) {
+    for (int64_t start : plan.operands())
+      starts.push_back(hlo::constant(x.builder(), DType::s64, start));
   }
 };
 Value as_strided(Value x, Dims sizes, Dims strides, std::optional<int64_t> offset) {
   const Strided s(x, std::move(sizes), std::move(strides), offset);
   return view::read(x, s.window, s.plan, s.starts);
 }
-Value as_strided_scatter(Value x, Value src, Dims sizes, Dims strides, std::optional<int64_t> offset) {
+Value as_strided_scatter(Value x, Value src, Dims sizes, Dims strides,
+                         std::optional<int64_t> offset) {
   const Strided s(x, std::move(sizes), std::move(strides), offset);
   return view::write(x, s.window, s.plan, s.starts, convert(src, x.dtype()));
 }
 
-// ---- sliding windows -------------------------------------------------------------------------------------------
-// out[.., w, .., i] = x[.., w * step + i, ..]: dimension `dim` counts the windows, a new last one is inside them.
+// ---- sliding windows
+// -------------------------------------------------------------------------------------------
+// out[.., w, .., i] = x[.., w * step + i, ..]: dimension `dim` counts the windows, a new last one
+// is inside them.
 Value unfold(Value x, int64_t dim, int64_t size, int64_t step) {
-  if (x.rank() == 0) return size == 0 ? hlo::full(x.builder(), {x.dtype(), {0}}, 0) : reshape(x, {1});
+  if (x.rank() == 0)
+    return size == 0 ? hlo::full(x.builder(), {x.dtype(), {0}}, 0) : reshape(x, {1});
   dim = wrap(dim, x.rank());
   const int64_t windows = (x.dim(dim) - size) / step + 1;
   const Type index{DType::s64, {windows, size}};
-  const Value from = iota(x.builder(), index, 0) * static_cast<double>(step) + iota(x.builder(), index, 1);
+  const Value from =
+      iota(x.builder(), index, 0) * static_cast<double>(step) + iota(x.builder(), index, 1);
   Dims sizes = x.dims();
   sizes[dim] = size;
   sizes.insert(sizes.begin() + dim, windows);
   return move_dim(reshape(hlo::index_select(x, dim, flatten(from)), sizes), dim + 1, x.rank());
 }
 
-// The sum of all windows put back where they came from. Windows are cut into chunks of `step`: chunk j of all windows
-// together is one contiguous piece, shifted by j * step, so ceil(size / step) padded pieces are added.
+// The sum of all windows put back where they came from. Windows are cut into chunks of `step`:
+// chunk j of all windows together is one contiguous piece, shifted by j * step, so ceil(size /
+// step) padded pieces are added.
 Value unfold_backward(Value grad, Dims sizes, int64_t dim, int64_t size, int64_t step) {
   const int64_t rank = static_cast<int64_t>(sizes.size());
   if (rank == 0) return reshape(grad, {});
   dim = wrap(dim, rank);
   const DType acc = hlo::accumulate_type(grad.dtype());
   const int64_t windows = grad.dim(dim), n = sizes[dim], chunks = (size + step - 1) / step;
-  const Value y = move_dim(convert(grad, acc), rank, dim + 1);           // [.., windows, size, ..]
+  const Value y = move_dim(convert(grad, acc), rank, dim + 1);  // [.., windows, size, ..]
   Value total = hlo::full(grad.builder(), {acc, sizes}, 0);
   for (int64_t j = 0; j < chunks; ++j) {
     const int64_t length = std::min(step, size - j * step);
     Dims none(rank + 1), fill(rank + 1), merged = sizes, low(rank), high(rank);
     fill[dim + 1] = step - length;
-    const Value piece = pad(slice_in_dim(y, dim + 1, j * step, j * step + length), scalar(y, 0), none, fill, none);
+    const Value piece =
+        pad(slice_in_dim(y, dim + 1, j * step, j * step + length), scalar(y, 0), none, fill, none);
     merged[dim] = windows * step;
-    low[dim] = j * step, high[dim] = n - j * step - windows * step;      // negative: cuts the last window's filling
+    low[dim] = j * step,
+    high[dim] = n - j * step - windows * step;  // negative: cuts the last window's filling
     total = total + pad(reshape(piece, merged), scalar(y, 0), low, high, Dims(rank));
   }
   return convert(total, grad.dtype());
 }
 
-// ---- joining and moving ----------------------------------------------------------------------------------------
-// All of the promoted dtype. A tensor of shape [0] fits anything, for PyTorch's oldest programs.
+// ---- joining and moving
+// ---------------------------------------------------------------------------------------- All of
+// the promoted dtype. A tensor of shape [0] fits anything, for PyTorch's oldest programs.
 Value cat(Context& ctx, Values xs, int64_t dim) {
   const DType t = result_type(Args(xs.begin(), xs.end()), ctx.default_dtype);
   Values parts;
@@ -372,12 +395,14 @@ Value roll(Value x, Dims shifts, Dims dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t dim = wrap(dims[i], x.rank()), n = x.rank() == 0 ? 1 : x.dim(dim);
     const int64_t cut = ((-shifts[i] % n) + n) % n;
-    if (cut != 0) x = hlo::concatenate({slice_in_dim(x, dim, cut, n), slice_in_dim(x, dim, 0, cut)}, dim);
+    if (cut != 0)
+      x = hlo::concatenate({slice_in_dim(x, dim, cut, n), slice_in_dim(x, dim, 0, cut)}, dim);
   }
   return x;
 }
 
-// `pads` is (low, high) from the last dimension on; negative ones cut. The value is a run-time operand.
+// `pads` is (low, high) from the last dimension on; negative ones cut. The value is a run-time
+// operand.
 Value constant_pad_nd(Value x, Dims pads, Value value) {
   Dims low(x.rank()), high(x.rank());
   for (size_t i = 0; i < pads.size() / 2; ++i) {
@@ -391,7 +416,8 @@ Value constant_pad_nd(Value x, Dims pads, Value value) {
 // [.., c r^2, h, w] -> [.., c, h r, w r]
 Value pixel_shuffle(Value x, int64_t r) {
   Dims batch(x.dims().begin(), x.dims().end() - 3);
-  const int64_t k = static_cast<int64_t>(batch.size()), c = x.dim(-3) / (r * r), h = x.dim(-2), w = x.dim(-1);
+  const int64_t k = static_cast<int64_t>(batch.size()), c = x.dim(-3) / (r * r), h = x.dim(-2),
+                w = x.dim(-1);
   Dims split_sizes = batch, order = all_dims(k), merged = batch;
   split_sizes.insert(split_sizes.end(), {c, r, r, h, w});
   order.insert(order.end(), {k, k + 3, k + 1, k + 4, k + 2});
@@ -401,7 +427,8 @@ Value pixel_shuffle(Value x, int64_t r) {
 // [.., c, h r, w r] -> [.., c r^2, h, w]
 Value pixel_unshuffle(Value x, int64_t r) {
   Dims batch(x.dims().begin(), x.dims().end() - 3);
-  const int64_t k = static_cast<int64_t>(batch.size()), c = x.dim(-3), h = x.dim(-2) / r, w = x.dim(-1) / r;
+  const int64_t k = static_cast<int64_t>(batch.size()), c = x.dim(-3), h = x.dim(-2) / r,
+                w = x.dim(-1) / r;
   Dims split_sizes = batch, order = all_dims(k), merged = batch;
   split_sizes.insert(split_sizes.end(), {c, h, r, w, r});
   order.insert(order.end(), {k, k + 2, k + 4, k + 1, k + 3});

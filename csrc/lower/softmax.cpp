@@ -6,8 +6,9 @@
 #include "lower/registry.h"
 #include "lower/require.h"
 
-// Softmax and its logarithm along one dimension. A rank-0 x is one row of one element; an empty row has no elements to give.
-// Sums in f32 for 16-bit x. A row of -inf gives NaN, as on CPU; so does a row with NaN or +inf.
+// Softmax and its logarithm along one dimension. A rank-0 x is one row of one element; an empty row
+// has no elements to give. Sums in f32 for 16-bit x. A row of -inf gives NaN, as on CPU; so does a
+// row with NaN or +inf.
 namespace torch_tpu::lower {
 namespace {
 

@@ -22,8 +22,10 @@ DType position_type(int64_t n) { return n > INT32_MAX ? DType::s64 : DType::s32;
 hlo::Less order(bool floating, bool descending) {
   return [=](const Values& l, const Values& r) {
     if (!floating) return compare(l[0], r[0], descending ? hlo::Compare::gt : hlo::Compare::lt);
-    return descending ? and_(not_(compare(l[0], r[0], hlo::Compare::le)), compare(r[0], r[0], hlo::Compare::eq))
-                      : and_(not_(compare(l[0], r[0], hlo::Compare::ge)), compare(l[0], l[0], hlo::Compare::eq));
+    return descending ? and_(not_(compare(l[0], r[0], hlo::Compare::le)),
+                             compare(r[0], r[0], hlo::Compare::eq))
+                      : and_(not_(compare(l[0], r[0], hlo::Compare::ge)),
+                             compare(l[0], l[0], hlo::Compare::eq));
   };
 }
 
@@ -70,7 +72,8 @@ Value zero64(Value like) { return hlo::constant(like.builder(), DType::s64, 0); 
 // Rank 0 as a row of one element.
 Value as_rows(Value x) { return x.rank() == 0 ? reshape(x, {1}) : x; }
 
-// ---- sort, topk, order statistics ------------------------------------------------------------------------------
+// ---- sort, topk, order statistics
+// ------------------------------------------------------------------------------
 
 // (self in order along `dim`, where each element was: s64). Always stable. Rank 0: (self, 0).
 std::pair<Value, Value> sort(Value self, int64_t dim, bool descending) {
@@ -78,12 +81,14 @@ std::pair<Value, Value> sort(Value self, int64_t dim, bool descending) {
   auto [values, place] = sorted(x, wrap(dim, x.rank()), descending);
   return {reshape(values, self.dims()), reshape(index64(place), self.dims())};
 }
-std::pair<Value, Value> sort_stable(Value self, std::optional<bool> stable, int64_t dim, bool descending) {
+std::pair<Value, Value> sort_stable(Value self, std::optional<bool> stable, int64_t dim,
+                                    bool descending) {
   (void)stable;
   return sort(self, dim, descending);
 }
 
-// The k greatest (or least) along `dim`, best first; NaN counts as the greatest. (values, s64 indices); `sorted` or not, they are.
+// The k greatest (or least) along `dim`, best first; NaN counts as the greatest. (values, s64
+// indices); `sorted` or not, they are.
 std::pair<Value, Value> topk(Value self, int64_t k, int64_t dim, bool largest, bool in_order) {
   (void)in_order;
   Value x = as_rows(self);
@@ -93,7 +98,8 @@ std::pair<Value, Value> topk(Value self, int64_t k, int64_t dim, bool largest, b
   Dims out = x.dims();
   out[d] = k;
   if (hlo::numel(out) == 0) {
-    return {hlo::full(x.builder(), {x.dtype(), out}, 0), hlo::full(x.builder(), {DType::s64, out}, 0)};
+    return {hlo::full(x.builder(), {x.dtype(), out}, 0),
+            hlo::full(x.builder(), {DType::s64, out}, 0)};
   }
   Value values, place;
   if (largest && x.dtype() == DType::f32 && d == x.rank() - 1) {
@@ -117,7 +123,9 @@ std::pair<Value, Value> reduced(Value values, Value place, int64_t dim, bool kee
 std::pair<Value, Value> kthvalue(Value self, int64_t k, int64_t dim, bool keepdim) {
   const int64_t d = wrap(dim, self.rank());
   const int64_t n = self.rank() == 0 ? 1 : self.dim(d);
-  if (k < 1 || k > n) throw UserError("kthvalue(): selected number k out of range for dimension " + std::to_string(d));
+  if (k < 1 || k > n)
+    throw UserError("kthvalue(): selected number k out of range for dimension " +
+                    std::to_string(d));
   if (self.rank() == 0) return {self, zero64(self)};
   auto [values, place] = sorted(self, d, false);
   return reduced(slice_in_dim(values, d, k - 1, k), slice_in_dim(place, d, k - 1, k), d, keepdim);
@@ -125,13 +133,17 @@ std::pair<Value, Value> kthvalue(Value self, int64_t k, int64_t dim, bool keepdi
 
 void expect_elements(const std::string& name, Value x, int64_t dim) {
   if (x.dim(dim) > 0) return;
-  throw UserError(name + "(): Expected reduction dim " + std::to_string(dim) + " to have non-zero size.", UserError::Kind::index);
+  throw UserError(
+      name + "(): Expected reduction dim " + std::to_string(dim) + " to have non-zero size.",
+      UserError::Kind::index);
 }
 
 // x's element at position k of each row (k keeps `dim` with size 1).
 Value pick(Value x, Value k, int64_t dim) {
   Value at = hlo::iota(x.builder(), {k.dtype(), x.dims()}, dim);
-  return sum(select(compare(at, hlo::broadcast_to(k, x.dims()), hlo::Compare::eq), x, hlo::zeros_like(x)), {dim}, hlo::keep_dims);
+  return sum(
+      select(compare(at, hlo::broadcast_to(k, x.dims()), hlo::Compare::eq), x, hlo::zeros_like(x)),
+      {dim}, hlo::keep_dims);
 }
 
 // The lower median along `dim` and where it is. A row with a NaN gives NaN and its first place.
@@ -145,7 +157,8 @@ std::pair<Value, Value> median_dim(Value self, int64_t dim, bool keepdim) {
   Value v = slice_in_dim(values, d, k, k + 1), at = slice_in_dim(place, d, k, k + 1);
   if (hlo::is_floating(self.dtype())) {
     Value nan = is_nan(self), i = hlo::iota(self.builder(), {place.dtype(), self.dims()}, d);
-    Value first = hlo::min(select(nan, i, hlo::full_like(i, static_cast<double>(n))), {d}, hlo::keep_dims);
+    Value first =
+        hlo::min(select(nan, i, hlo::full_like(i, static_cast<double>(n))), {d}, hlo::keep_dims);
     Value has = compare(first, hlo::full_like(first, static_cast<double>(n)), hlo::Compare::lt);
     v = select(has, nan_like(self), v);
     at = select(has, first, at);
@@ -161,14 +174,17 @@ std::pair<Value, Value> nanmedian_dim(Value self, int64_t dim, bool keepdim) {
   expect_elements("median", self, d);
   auto [values, place] = sorted(self, d, false);
   Value count = sum(convert(not_(is_nan(self)), place.dtype()), {d}, hlo::keep_dims);
-  Value one = scalar(count, 1), k = hlo::divide(hlo::maximum(count - one, scalar(count, 0)), scalar(count, 2));
+  Value one = scalar(count, 1),
+        k = hlo::divide(hlo::maximum(count - one, scalar(count, 0)), scalar(count, 2));
   return reduced(pick(values, k, d), pick(place, k, d), d, keepdim);
 }
 
 // Median of all elements, rank 0; of none: NaN.
 Value median_of_all(Value self, std::pair<Value, Value> (*along)(Value, int64_t, bool)) {
   if (self.numel() == 0) {
-    return hlo::constant(self.builder(), self.dtype(), hlo::is_floating(self.dtype()) ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    return hlo::constant(
+        self.builder(), self.dtype(),
+        hlo::is_floating(self.dtype()) ? std::numeric_limits<double>::quiet_NaN() : 0.0);
   }
   return along(flatten(self), 0, false).first;
 }
@@ -182,12 +198,14 @@ Value run_starts(Value x, int64_t dim) {
   one[dim] = 1;
   Value first = hlo::full(x.builder(), {DType::pred, one}, 1);
   if (n <= 1) return first;
-  Value differs = compare(slice_in_dim(x, dim, 1, n), slice_in_dim(x, dim, 0, n - 1), hlo::Compare::ne);
+  Value differs =
+      compare(slice_in_dim(x, dim, 1, n), slice_in_dim(x, dim, 0, n - 1), hlo::Compare::ne);
   return hlo::concatenate({first, differs}, dim);
 }
 
-// The value that occurs most often along `dim`, of several the least, and the last place where it occurs. Each NaN is a value of
-// its own and the greatest (CPU's order of NaNs is that of an unlucky sort).
+// The value that occurs most often along `dim`, of several the least, and the last place where it
+// occurs. Each NaN is a value of its own and the greatest (CPU's order of NaNs is that of an
+// unlucky sort).
 std::pair<Value, Value> mode(Value self, int64_t dim, bool keepdim) {
   const int64_t d = wrap(dim, self.rank());
   if (self.rank() == 0) return {self, zero64(self)};
@@ -195,7 +213,8 @@ std::pair<Value, Value> mode(Value self, int64_t dim, bool keepdim) {
   const int64_t n = self.dim(d);
   if (self.numel() == 0) {
     Dims out = reduced_sizes(self.dims(), {d}, keepdim);
-    return {hlo::full(self.builder(), {self.dtype(), out}, 0), hlo::full(self.builder(), {DType::s64, out}, 0)};
+    return {hlo::full(self.builder(), {self.dtype(), out}, 0),
+            hlo::full(self.builder(), {DType::s64, out}, 0)};
   }
   auto [values, place] = sorted(self, d, false);
   // length_i = i - start of i's run + 1: greatest first at the end of the first longest run
@@ -203,23 +222,31 @@ std::pair<Value, Value> mode(Value self, int64_t dim, bool keepdim) {
   Value start = cumulative_max(select(run_starts(values, d), i, zero), d);
   Value length = i - start;
   Value longest = hlo::max(length, {d}, hlo::keep_dims);
-  Value end = hlo::min(select(compare(length, hlo::broadcast_to(longest, length.dims()), hlo::Compare::eq), i,
-                              scalar(i, static_cast<double>(n))), {d}, hlo::keep_dims);
+  Value end =
+      hlo::min(select(compare(length, hlo::broadcast_to(longest, length.dims()), hlo::Compare::eq),
+                      i, scalar(i, static_cast<double>(n))),
+               {d}, hlo::keep_dims);
   return reduced(pick(values, end, d), pick(place, end, d), d, keepdim);
 }
 
-// ---- search ----------------------------------------------------------------------------------------------------
+// ---- search
+// ----------------------------------------------------------------------------------------------------
 
-Value place_type(Value i, bool out_int32) { return convert(i, out_int32 ? DType::s32 : DType::s64); }
+Value place_type(Value i, bool out_int32) {
+  return convert(i, out_int32 ? DType::s32 : DType::s64);
+}
 
-// Where each value would be inserted into the sorted row (see `search`); `sorter` orders the row first.
-Value searchsorted(Context& ctx, Value sorted_sequence, Arg self, bool out_int32, bool right, std::optional<std::string> side,
-                   std::optional<Value> sorter) {
+// Where each value would be inserted into the sorted row (see `search`); `sorter` orders the row
+// first.
+Value searchsorted(Context& ctx, Value sorted_sequence, Arg self, bool out_int32, bool right,
+                   std::optional<std::string> side, std::optional<Value> sorter) {
   if (side && *side != "left" && *side != "right") {
     throw UserError("torch.searchsorted(): side can only be 'left' or 'right' but got " + *side);
   }
   if (side && right && *side == "left") {
-    throw UserError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+    throw UserError(
+        "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+        "right was True");
   }
   Value row = sorted_sequence;
   if (sorter) {
@@ -230,7 +257,9 @@ Value searchsorted(Context& ctx, Value sorted_sequence, Arg self, bool out_int32
     row = hlo::take(row, first + order);
   }
   const DType t = result_type({row, self}, ctx.default_dtype);
-  return place_type(search(convert(row, t), convert(as_value(self), t), right || (side && *side == "right")), out_int32);
+  return place_type(
+      search(convert(row, t), convert(as_value(self), t), right || (side && *side == "right")),
+      out_int32);
 }
 Value bucketize(Context& ctx, Arg self, Value boundaries, bool out_int32, bool right) {
   return searchsorted(ctx, boundaries, self, out_int32, right, std::nullopt, std::nullopt);
@@ -247,13 +276,18 @@ Value isin(Context& ctx, Arg elements, Arg test_elements, bool assume_unique, bo
   if (n == 0) {
     found = hlo::full(ctx.builder, {DType::pred, x.dims()}, 0);
   } else if (n <= kFew || t == DType::pred) {
-    Value wide = reshape(x, [&] { Dims d = x.dims(); d.push_back(1); return d; }());
+    Value wide = reshape(x, [&] {
+      Dims d = x.dims();
+      d.push_back(1);
+      return d;
+    }());
     found = hlo::any(compare(wide, among, hlo::Compare::eq), {x.rank()});
   } else {
     Value row = sorted(among, 0, false).first;
     // NaNs are last and never equal; for the search they must not look small.
     Value place = search(select(is_nan(row), hlo::highest(ctx.builder, t), row), x, false);
-    found = compare(hlo::take(row, hlo::minimum(place, scalar(place, static_cast<double>(n - 1)))), x, hlo::Compare::eq);
+    found = compare(hlo::take(row, hlo::minimum(place, scalar(place, static_cast<double>(n - 1)))),
+                    x, hlo::Compare::eq);
   }
   return invert ? not_(found) : found;
 }
@@ -261,14 +295,19 @@ Value isin(Context& ctx, Arg elements, Arg test_elements, bool assume_unique, bo
 // Index i repeats[i] times, ascending: s64 [output_size], whose size must be their sum.
 Value repeat_interleave(Context& ctx, Value repeats, std::optional<int64_t> output_size) {
   if (!output_size) {
-    throw UserError("repeat_interleave without output_size has a data-dependent shape", UserError::Kind::not_implemented);
+    throw UserError("repeat_interleave without output_size has a data-dependent shape",
+                    UserError::Kind::not_implemented);
   }
   Value counts = index64(repeats);
-  ctx.builder.check(hlo::any(compare(counts, scalar(counts, 0), hlo::Compare::lt), all_dims(counts)), "RuntimeError: repeats can not be negative");
+  ctx.builder.check(
+      hlo::any(compare(counts, scalar(counts, 0), hlo::Compare::lt), all_dims(counts)),
+      "RuntimeError: repeats can not be negative");
   Value total = sum(counts, all_dims(counts));
-  ctx.builder.check(compare(total, scalar(total, static_cast<double>(*output_size)), hlo::Compare::ne),
-                    "RuntimeError: allocated size does not match required size");
-  if (repeats.numel() == 0 || *output_size == 0) return hlo::full(ctx.builder, {DType::s64, {*output_size}}, 0);
+  ctx.builder.check(
+      compare(total, scalar(total, static_cast<double>(*output_size)), hlo::Compare::ne),
+      "RuntimeError: allocated size does not match required size");
+  if (repeats.numel() == 0 || *output_size == 0)
+    return hlo::full(ctx.builder, {DType::s64, {*output_size}}, 0);
   Value i = hlo::iota(ctx.builder, {DType::s64, {*output_size}}, 0);
   Value place = search(cumulative_sum(counts, 0), i, true);
   return index64(hlo::minimum(place, scalar(place, static_cast<double>(repeats.numel() - 1))));

@@ -9,13 +9,15 @@
 #include "lower/series.h"
 #include "lower/special_tables.h"
 
-// Special functions of the gamma and error-function families. Integers compute in the default dtype.
+// Special functions of the gamma and error-function families. Integers compute in the default
+// dtype.
 namespace torch_tpu::lower {
 namespace {
 
 using std::numbers::pi;
 
-// ---- gamma -----------------------------------------------------------------------------------------------------
+// ---- gamma
+// -----------------------------------------------------------------------------------------------------
 Value log_gamma(Value x) {
   require_not_complex("lgamma_vml_cpu", x);
   return hlo::lgamma(x);
@@ -27,14 +29,16 @@ Value psi(Value x) {
   return select(x == 0, copysign(scalar(x, INFINITY), -x), hlo::digamma(x));
 }
 
-// sum over k >= 0 of (q + k)^-x. chlo's is for q > 0: below, the terms up to there are added one by one (as on CPU; a q
-// beyond -1e5 is left undefined). A pole at q = 0, -1, ..; other q < 0 need a whole x. NaN below x = 1.
+// sum over k >= 0 of (q + k)^-x. chlo's is for q > 0: below, the terms up to there are added one by
+// one (as on CPU; a q beyond -1e5 is left undefined). A pole at q = 0, -1, ..; other q < 0 need a
+// whole x. NaN below x = 1.
 Value hurwitz_zeta(Value x, Value q) {
   std::tie(x, q) = broadcast(x, q);
   const Value whole_x = x == floor(x), negative = q <= 0;
   const Value walks = negative & (q != floor(q)) & whole_x & (q > -1e5);
   const Values shifted = hlo::while_(
-      {select(walks, q, ones_like(q)), zeros_like(q)}, [](const Values& v) { return any(flatten(v[0] < 0), {0}); },
+      {select(walks, q, ones_like(q)), zeros_like(q)},
+      [](const Values& v) { return any(flatten(v[0] < 0), {0}); },
       [&](const Values& v) -> Values {
         const Value go = v[0] < 0;
         return {select(go, v[0] + 1, v[0]), select(go, v[1] + power(v[0], -x), v[1])};
@@ -61,8 +65,9 @@ Value polygamma(int64_t n, Value x) {
   return factor * hurwitz_zeta(full_like(x, static_cast<double>(n) + 1), x);
 }
 
-// The regularized incomplete gamma functions (P, Q), P + Q = 1, in double: the common factor e^(a log x - x - lgamma(a))
-// cancels. x < max(1, a): the power series of P; otherwise Lentz's continued fraction of Q.
+// The regularized incomplete gamma functions (P, Q), P + Q = 1, in double: the common factor e^(a
+// log x - x - lgamma(a)) cancels. x < max(1, a): the power series of P; otherwise Lentz's continued
+// fraction of Q.
 std::pair<Value, Value> incomplete_gamma(Value a0, Value x0) {
   auto [a, x] = broadcast(convert(a0, DType::f64), convert(x0, DType::f64));
   hlo::Builder& b = a.builder();
@@ -77,13 +82,16 @@ std::pair<Value, Value> incomplete_gamma(Value a0, Value x0) {
   // k, x^k / (a + 1) .. (a + k), their sum
   const Values series = hlo::while_(
       {step, one, one},
-      [&](const Values& v) { return (v[0] < kSteps) & any(flatten(abs(v[1]) > kEps * abs(v[2])), {0}); },
+      [&](const Values& v) {
+        return (v[0] < kSteps) & any(flatten(abs(v[1]) > kEps * abs(v[2])), {0});
+      },
       [&](const Values& v) -> Values {
         const Value k = v[0] + 1, term = v[1] * sx / (sa + k);
         return {k, term, v[2] + term};
       });
 
-  const Value fa = select(~by_series & ordinary, a, one), fx = select(~by_series & ordinary, x, two);
+  const Value fa = select(~by_series & ordinary, a, one),
+              fx = select(~by_series & ordinary, x, two);
   const Value start = one / (fx + 1 - fa);
   const auto away = [&](Value v) { return select(abs(v) < kTiny, full_like(v, kTiny), v); };
   // i, c, d, h, the last factor
@@ -105,7 +113,8 @@ std::pair<Value, Value> incomplete_gamma(Value a0, Value x0) {
   p = select(full, one, select(none, zero, p));
   q = select(full, zero, select(none, one, q));
   const Value undefined = (a < 0) | (x < 0) | is_nan(a) | is_nan(x) | (full & none);
-  return {convert(select(undefined, nan, p), a0.dtype()), convert(select(undefined, nan, q), a0.dtype())};
+  return {convert(select(undefined, nan, p), a0.dtype()),
+          convert(select(undefined, nan, q), a0.dtype())};
 }
 
 Value igamma(Value a, Value x) {
@@ -117,13 +126,15 @@ Value igammac(Value a, Value x) {
   return incomplete_gamma(a, x).second;
 }
 
-// ---- error function --------------------------------------------------------------------------------------------
+// ---- error function
+// --------------------------------------------------------------------------------------------
 Value erfinv(Value x) {
   require_not_complex("erfinv_vml_cpu", x);
   return hlo::erf_inv(x);
 }
 
-// e^(x^2) erfc(x);  a series in (x - 3.75) / (x + 3.75) for x >= 0, and 2 e^(x^2) - erfcx(-x) below.
+// e^(x^2) erfc(x);  a series in (x - 3.75) / (x + 3.75) for x >= 0, and 2 e^(x^2) - erfcx(-x)
+// below.
 Value erfcx(Value x) {
   const Value y = minimum(abs(x), 1e30);
   const Value right = evaluate(tables::kErfcx, (y - 3.75) / (y + 3.75)) / (1.0 + 2.0 * y);
@@ -138,12 +149,14 @@ Value log_ndtr(Value x) {
   return select(x < -1, tail, log_plus_one(hlo::erfc(t) / -2));
 }
 
-// The normal quantile: Abramowitz and Stegun 26.2.23 (4.5e-4), then Newton's steps on log_ndtr(x) = log(p), which double
-// the digits, in the lower half.
+// The normal quantile: Abramowitz and Stegun 26.2.23 (4.5e-4), then Newton's steps on log_ndtr(x) =
+// log(p), which double the digits, in the lower half.
 Value ndtri(Value p) {
   const Value upper = p > 0.5, q = select(upper, 1.0 - p, p);
   const Value log_q = log(q), t = sqrt(-2.0 * log_q);
-  Value x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
+  Value x = (2.515517 + t * (0.802853 + t * 0.010328)) /
+                (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))) -
+            t;
   for (int i = 0; i < 3; ++i) {
     const Value l = log_ndtr(x);
     const Value slope = exp(-0.5 * x * x - 0.5 * std::log(2 * pi) - l);
@@ -154,7 +167,8 @@ Value ndtri(Value p) {
   return select(p == 0, -inf, select(p == 1, inf, select((p > 0) & (p < 1), x, full_like(p, NAN))));
 }
 
-// ---- elementary ------------------------------------------------------------------------------------------------
+// ---- elementary
+// ------------------------------------------------------------------------------------------------
 // sin(pi x) / (pi x)
 Value sinc(Value x) {
   const Value y = x * pi;
@@ -163,7 +177,8 @@ Value sinc(Value x) {
 
 // -x log(x); 0 at 0, -inf below.
 Value entr(Value x) {
-  const Value y = select(x > 0, -x * log(x), select(x == 0, zeros_like(x), full_like(x, -INFINITY)));
+  const Value y =
+      select(x > 0, -x * log(x), select(x == 0, zeros_like(x), full_like(x, -INFINITY)));
   return select(is_nan(x), x, y);
 }
 

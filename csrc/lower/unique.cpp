@@ -10,33 +10,42 @@
 #include "lower/scan.h"
 #include "lower/sort.h"
 
-// Unique elements, counts and histograms: what can be said in static shapes. A result whose size depends on the values comes at its
-// largest size with the number of entries that count; aten/dynamic cuts it.
+// Unique elements, counts and histograms: what can be said in static shapes. A result whose size
+// depends on the values comes at its largest size with the number of entries that count;
+// aten/dynamic cuts it.
 namespace torch_tpu::lower {
 namespace {
 
 using hlo::Compare;
 
 Value s64(Value i) { return convert(i, DType::s64); }
-Value zeros(Context& ctx, DType t, const Dims& dims) { return hlo::full(ctx.builder, {t, dims}, 0); }
+Value zeros(Context& ctx, DType t, const Dims& dims) {
+  return hlo::full(ctx.builder, {t, dims}, 0);
+}
 
 // x[index] += updates along rank-1 x of zeros, `size` long.
 Value accumulated(Value index, Value updates, int64_t size) {
-  const hlo::ScatterDims dims{.update_window_dims = {}, .inserted_window_dims = {0}, .input_batching_dims = {},
-                              .scatter_indices_batching_dims = {}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1};
+  const hlo::ScatterDims dims{.update_window_dims = {},
+                              .inserted_window_dims = {0},
+                              .input_batching_dims = {},
+                              .scatter_indices_batching_dims = {},
+                              .scatter_dims_to_operand_dims = {0},
+                              .index_vector_dim = 1};
   Value x = hlo::full(index.builder(), {updates.dtype(), {size}}, 0);
   return hlo::scatter({x}, reshape(index, {index.dim(0), 1}), {updates}, dims,
                       [](const Values& l, const Values& r) { return Values{add(l[0], r[0])}; })[0];
 }
 
-// From rows in an order that puts equal ones together: which rows begin a group, and where each row came from (null: in place).
-// Returns (rows of x, first one of each group, along `dim`; the group of each row of x; the groups' sizes; their number).
+// From rows in an order that puts equal ones together: which rows begin a group, and where each row
+// came from (null: in place). Returns (rows of x, first one of each group, along `dim`; the group
+// of each row of x; the groups' sizes; their number).
 Values grouped(Value x, int64_t dim, Value begins, Value place) {
   const int64_t n = x.dim(dim);
   hlo::Builder& b = x.builder();
   Value group = cumulative_sum(convert(begins, DType::s32), 0) - hlo::constant(b, DType::s32, 1);
   Value first = true_positions(begins);  // then n where there are no more groups
-  Value end = hlo::concatenate({slice_in_dim(first, 0, 1, n), hlo::full(b, {first.dtype(), {1}}, n)}, 0);
+  Value end =
+      hlo::concatenate({slice_in_dim(first, 0, 1, n), hlo::full(b, {first.dtype(), {1}}, n)}, 0);
   Value row = hlo::minimum(first, scalar(first, static_cast<double>(n - 1)));
   if (place) {
     row = hlo::take(place, row);
@@ -60,7 +69,8 @@ Value group_begins(Value x) {
 Values nothing(Context& ctx, Value x, int64_t dim) {
   Dims none = x.dims();
   none[dim] = 0;
-  return {zeros(ctx, x.dtype(), none), zeros(ctx, DType::s64, {x.dim(dim)}), zeros(ctx, DType::s64, {0}), zeros(ctx, DType::s64, {})};
+  return {zeros(ctx, x.dtype(), none), zeros(ctx, DType::s64, {x.dim(dim)}),
+          zeros(ctx, DType::s64, {0}), zeros(ctx, DType::s64, {})};
 }
 
 // x moved so that `dim` is first, the rest flattened.
@@ -71,7 +81,8 @@ Value as_matrix(Value x, int64_t dim) {
   return reshape(transpose(x, order), {x.dim(dim), x.dim(dim) == 0 ? 0 : x.numel() / x.dim(dim)});
 }
 
-// (unique elements of x, ascending, NaNs last and each for itself; which of them each x.flat is; how often each occurs; number)
+// (unique elements of x, ascending, NaNs last and each for itself; which of them each x.flat is;
+// how often each occurs; number)
 Values unique(Context& ctx, Value self) {
   Value x = flatten(self);
   if (x.numel() == 0) return nothing(ctx, x, 0);
@@ -79,7 +90,8 @@ Values unique(Context& ctx, Value self) {
   return grouped(x, 0, group_begins(reshape(ordered, {x.dim(0), 1})), place);
 }
 
-// The same for slices of x along `dim`, in lexicographic order: a stable sort by each column, last to first.
+// The same for slices of x along `dim`, in lexicographic order: a stable sort by each column, last
+// to first.
 Values unique_dim(Context& ctx, Value self, int64_t dim) {
   const int64_t d = wrap(dim, self.rank());
   Value rows = as_matrix(self, d);
@@ -87,13 +99,17 @@ Values unique_dim(Context& ctx, Value self, int64_t dim) {
   if (n == 0) return nothing(ctx, self, d);
   Value place = hlo::iota(ctx.builder, {DType::s32, {n}}, 0);
   if (m > 0) {
-    place = hlo::while_({hlo::constant(ctx.builder, DType::s32, m - 1), place, rows},
-        [&](const Values& v) { return compare(v[0], hlo::constant(ctx.builder, DType::s32, 0), Compare::ge); },
+    place = hlo::while_(
+        {hlo::constant(ctx.builder, DType::s32, m - 1), place, rows},
+        [&](const Values& v) {
+          return compare(v[0], hlo::constant(ctx.builder, DType::s32, 0), Compare::ge);
+        },
         [&](const Values& v) {
           Value origin = hlo::constant(ctx.builder, DType::s32, 0);
           Value column = reshape(hlo::dynamic_slice(v[2], {origin, v[0]}, {n, 1}), {n});
           Value order = sorted(hlo::take(column, v[1]), 0, false).second;
-          return Values{v[0] - hlo::constant(ctx.builder, DType::s32, 1), hlo::take(v[1], convert(order, DType::s32)), v[2]};
+          return Values{v[0] - hlo::constant(ctx.builder, DType::s32, 1),
+                        hlo::take(v[1], convert(order, DType::s32)), v[2]};
         })[1];
   }
   return grouped(self, d, group_begins(hlo::index_select(rows, 0, place)), place);
@@ -107,31 +123,40 @@ Values unique_consecutive(Context& ctx, Value self, std::optional<int64_t> dim) 
   return grouped(x, d, group_begins(as_matrix(x, d)), Value());
 }
 
-// ---- counts ----------------------------------------------------------------------------------------------------
+// ---- counts
+// ----------------------------------------------------------------------------------------------------
 
-// How often each of 0 .. size-1 occurs in self [n], or the sum of its weights: s64, or the weights' dtype (f64 for integers).
+// How often each of 0 .. size-1 occurs in self [n], or the sum of its weights: s64, or the weights'
+// dtype (f64 for integers).
 Value bincount(Context& ctx, Value self, std::optional<Value> weights, int64_t size) {
   Value i = s64(self);
   const DType t = !weights ? DType::s64 : weights->dtype() == DType::f32 ? DType::f32 : DType::f64;
   if (i.numel() == 0) return zeros(ctx, weights ? t : DType::s64, {size});
-  ctx.builder.check(hlo::any(compare(i, scalar(i, 0), Compare::lt), {0}), "RuntimeError: bincount only supports 1-d non-negative integral inputs.");
-  return accumulated(i, weights ? convert(*weights, t) : hlo::full(ctx.builder, {t, i.dims()}, 1), size);
+  ctx.builder.check(hlo::any(compare(i, scalar(i, 0), Compare::lt), {0}),
+                    "RuntimeError: bincount only supports 1-d non-negative integral inputs.");
+  return accumulated(i, weights ? convert(*weights, t) : hlo::full(ctx.builder, {t, i.dims()}, 1),
+                     size);
 }
 
-// Counts in `bins` equal intervals of [min, max], both ends included; elements outside, NaN too, count nowhere. min = max: the data's
-// own range; if that is one point, one to each side.  self floating, out [bins] of its dtype
+// Counts in `bins` equal intervals of [min, max], both ends included; elements outside, NaN too,
+// count nowhere. min = max: the data's own range; if that is one point, one to each side.  self
+// floating, out [bins] of its dtype
 Value histc(Context& ctx, Value self, int64_t bins, Value min, Value max) {
   require_floating("histogram_cpu", self);
-  if (bins <= 0) throw UserError("torch.histogram(): bins must be > 0, but got " + std::to_string(bins) + " for dimension 0");
+  if (bins <= 0)
+    throw UserError("torch.histogram(): bins must be > 0, but got " + std::to_string(bins) +
+                    " for dimension 0");
   const DType c = hlo::accumulate_type(self.dtype());
   Value x = convert(flatten(self), c), low = convert(min, c), high = convert(max, c);
-  ctx.builder.check(compare(low, high, Compare::gt), "RuntimeError: torch.histc: max must be larger than min");
+  ctx.builder.check(compare(low, high, Compare::gt),
+                    "RuntimeError: torch.histc: max must be larger than min");
   if (x.numel() == 0) return zeros(ctx, self.dtype(), {bins});
   Value own = compare(low, high, Compare::eq);
   Value least = hlo::min(x, {0}), greatest = hlo::max(x, {0});
   low = select(own, least, low);
   high = select(own, greatest, high);
-  ctx.builder.check(not_(and_(is_finite(low), is_finite(high))), "RuntimeError: torch.histc: range is not finite");
+  ctx.builder.check(not_(and_(is_finite(low), is_finite(high))),
+                    "RuntimeError: torch.histc: range is not finite");
   Value point = compare(low, high, Compare::eq);
   low = select(point, low - 1.0, low);
   high = select(point, high + 1.0, high);

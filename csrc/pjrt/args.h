@@ -53,7 +53,7 @@ int number(const Enum& value) {
 
 // Whether the plugin has this function, which its header may be too old to know.
 template <typename Function>
-bool provides(const PJRT_Api* api, Function* PJRT_Api::*slot) {
+bool provides(const PJRT_Api* api, Function* PJRT_Api::* slot) {
   const auto offset =
       reinterpret_cast<const std::byte*>(&(api->*slot)) - reinterpret_cast<const std::byte*>(api);
   return static_cast<size_t>(offset) + sizeof(Function*) <= api->struct_size &&

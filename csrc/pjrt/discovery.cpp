@@ -113,8 +113,8 @@ Choice find_plugin(const std::string& platform, const Installed& installed,
 
 Options client_options(const std::string& platform, int64_t num_devices,
                        const std::string& torch_version) {
-  // Launched in the caller: measured no slower for one operator after another (SmolLM2's decoding 12 % quicker on two
-  // cores), and a failing program is named at its own line.
+  // Launched in the caller: measured no slower for one operator after another (SmolLM2's decoding
+  // 12 % quicker on two cores), and a failing program is named at its own line.
   if (platform == "cpu") return {{"cpu_device_count", num_devices}, {"asynchronous", false}};
   if (platform == "tpu") {
     return {

@@ -21,8 +21,9 @@ namespace {
 using runtime::Config;
 using runtime::Device;
 
-void configure(std::string plugin_path, std::string platform, int num_devices, std::string cache_dir, int64_t cache_max_bytes,
-               bool blocking, std::string torch_version) {
+void configure(std::string plugin_path, std::string platform, int num_devices,
+               std::string cache_dir, int64_t cache_max_bytes, bool blocking,
+               std::string torch_version) {
   Config c;
   c.plugin_path = std::move(plugin_path);
   c.platform = std::move(platform);
@@ -34,8 +35,10 @@ void configure(std::string plugin_path, std::string platform, int num_devices, s
   Device::configure(std::move(c));
 }
 
-// What TORCH_TPU_PLATFORM's value means on this machine with these plugins installed. RuntimeError: nothing fits.
-py::dict find_plugin(const std::string& platform, std::string libtpu, std::vector<std::string> cpu) {
+// What TORCH_TPU_PLATFORM's value means on this machine with these plugins installed. RuntimeError:
+// nothing fits.
+py::dict find_plugin(const std::string& platform, std::string libtpu,
+                     std::vector<std::string> cpu) {
   const pjrt::TpuHardware tpu = pjrt::find_tpu();
   const pjrt::Choice choice = pjrt::find_plugin(platform, {std::move(libtpu), std::move(cpu)}, tpu);
   const bool two_a_chip = tpu.generation == "v3" || tpu.generation == "v7x";
@@ -59,7 +62,8 @@ py::dict properties(int index) {
   d["plugin_path"] = client.plugin().path();
   d["plugin_attributes"] = client.plugin().attributes();
   d["pjrt_api_minor"] = client.plugin().api_minor();
-  d["total_memory"] = stats && stats->count("bytes_limit") ? stats->at("bytes_limit") : runtime::host_memory().total;
+  d["total_memory"] = stats && stats->count("bytes_limit") ? stats->at("bytes_limit")
+                                                           : runtime::host_memory().total;
   d["has_own_memory"] = stats && stats->count("bytes_limit");
   return d;
 }
@@ -67,8 +71,9 @@ py::dict properties(int index) {
 }  // namespace
 
 void bind_device(py::module_& m) {
-  m.def("configure", &configure, py::arg("plugin_path"), py::arg("platform"), py::arg("num_devices"), py::arg("cache_dir"),
-        py::arg("cache_max_bytes"), py::arg("blocking"), py::arg("torch_version"));
+  m.def("configure", &configure, py::arg("plugin_path"), py::arg("platform"),
+        py::arg("num_devices"), py::arg("cache_dir"), py::arg("cache_max_bytes"),
+        py::arg("blocking"), py::arg("torch_version"));
   m.def("find_plugin", &find_plugin);
   m.def("init", [] { Device::client(); }, py::call_guard<py::gil_scoped_release>());
   m.def("is_initialized", &Device::initialized);
@@ -77,14 +82,17 @@ void bind_device(py::module_& m) {
   m.def("current_device", [] { return static_cast<int>(aten::current_device()); });
   m.def("set_device", [](int index) { aten::set_current_device(aten::normalize(index)); });
   m.def("check_device", [](int index) { aten::normalize(index); });
-  m.def("synchronize", [](int index) { aten::synchronize_stream(aten::default_stream(aten::normalize(index))); },
-        py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "synchronize",
+      [](int index) { aten::synchronize_stream(aten::default_stream(aten::normalize(index))); },
+      py::call_guard<py::gil_scoped_release>());
   m.def("properties", &properties);
   m.def("live_arrays", [](int index) { return Device::at(index).live_arrays(); });
   m.def("blocking", [] { return Device::config().blocking; });
   m.def("set_blocking", [](bool on) { Device::config().blocking = on; });
   m.def("default_generator", [](int index) {
-    return py::reinterpret_steal<py::object>(THPGenerator_Wrap(aten::default_generator(aten::normalize(index))));
+    return py::reinterpret_steal<py::object>(
+        THPGenerator_Wrap(aten::default_generator(aten::normalize(index))));
   });
 }
 

@@ -30,7 +30,10 @@ lower::Number number(const py::handle& h) {
   return Number::of(h.cast<std::complex<double>>());
 }
 
-bool is_number(const py::handle& h) { return PyBool_Check(h.ptr()) || PyLong_Check(h.ptr()) || PyFloat_Check(h.ptr()) || PyComplex_Check(h.ptr()); }
+bool is_number(const py::handle& h) {
+  return PyBool_Check(h.ptr()) || PyLong_Check(h.ptr()) || PyFloat_Check(h.ptr()) ||
+         PyComplex_Check(h.ptr());
+}
 
 Graph::Argument argument(const py::handle& h);
 
@@ -45,9 +48,13 @@ Graph::Argument list_argument(const py::sequence& s) {
   if (values || !numbers) {
     std::vector<Graph::Item> items;
     for (const py::handle& e : s) {
-      if (e.is_none()) items.emplace_back(Graph::None{});
-      else if (py::isinstance<GraphValue>(e)) items.emplace_back(e.cast<GraphValue&>().ref);
-      else throw py::type_error("a list in a graph holds " + py::str(py::type::of(e)).cast<std::string>());
+      if (e.is_none())
+        items.emplace_back(Graph::None{});
+      else if (py::isinstance<GraphValue>(e))
+        items.emplace_back(e.cast<GraphValue&>().ref);
+      else
+        throw py::type_error("a list in a graph holds " +
+                             py::str(py::type::of(e)).cast<std::string>());
     }
     return {items};
   }
@@ -69,16 +76,19 @@ Graph::Argument list_argument(const py::sequence& s) {
 Graph::Argument argument(const py::handle& h) {
   if (py::isinstance<GraphValue>(h)) return {h.cast<GraphValue&>().ref};
   if (is_number(h)) return {Arg(number(h))};
-  if (THPDtype_Check(h.ptr())) return {Arg(aten::to_dtype(reinterpret_cast<THPDtype*>(h.ptr())->scalar_type))};
+  if (THPDtype_Check(h.ptr()))
+    return {Arg(aten::to_dtype(reinterpret_cast<THPDtype*>(h.ptr())->scalar_type))};
   if (py::isinstance<py::str>(h)) return {Arg(h.cast<std::string>())};
-  if (py::isinstance<py::list>(h) || py::isinstance<py::tuple>(h)) return list_argument(h.cast<py::sequence>());
+  if (py::isinstance<py::list>(h) || py::isinstance<py::tuple>(h))
+    return list_argument(h.cast<py::sequence>());
   return {Arg(std::monostate{})};  // None, devices, layouts, memory formats, generators
 }
 
 // Calls a graph's program with tensors.
 class CompiledGraph {
  public:
-  CompiledGraph(std::string name, std::shared_ptr<Graph> graph, std::vector<int> written, std::vector<at::Tensor> metas)
+  CompiledGraph(std::string name, std::shared_ptr<Graph> graph, std::vector<int> written,
+                std::vector<at::Tensor> metas)
       : callable_(std::move(name), std::move(graph), std::move(written), std::move(metas)) {}
 
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
@@ -105,33 +115,41 @@ void bind_graph(py::module_& m) {
   py::class_<GraphValue>(m, "GraphValue");
   py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph")
       .def(py::init<>())
-      .def("input", [](Graph& g) {
-        g.set_num_inputs(g.num_inputs() + 1);
-        return GraphValue{{-1, g.num_inputs() - 1}};
-      })
+      .def("input",
+           [](Graph& g) {
+             g.set_num_inputs(g.num_inputs() + 1);
+             return GraphValue{{-1, g.num_inputs() - 1}};
+           })
       // Returns the node's number; `result(node, i)` are its values.
-      .def("call", [](Graph& g, const std::string& name, const py::sequence& args) {
-        std::vector<Graph::Argument> arguments;
-        for (const py::handle& a : args) arguments.push_back(argument(a));
-        return g.call(name, std::move(arguments));
-      })
+      .def("call",
+           [](Graph& g, const std::string& name, const py::sequence& args) {
+             std::vector<Graph::Argument> arguments;
+             for (const py::handle& a : args) arguments.push_back(argument(a));
+             return g.call(name, std::move(arguments));
+           })
       .def("result", [](Graph&, int node, int output) { return GraphValue{{node, output}}; })
-      .def("output", [](Graph& g, const py::object& v) {
-        if (v.is_none()) g.output(Graph::None{});
-        else g.output(v.cast<GraphValue&>().ref);
-      })
+      .def("output",
+           [](Graph& g, const py::object& v) {
+             if (v.is_none())
+               g.output(Graph::None{});
+             else
+               g.output(v.cast<GraphValue&>().ref);
+           })
       .def("lowerings", [](const Graph& g) {
         std::vector<std::string> names;
         for (const auto& n : g.nodes()) names.push_back(n.entry->name);
         return names;
       });
   py::class_<CompiledGraph>(m, "CompiledGraph", py::dynamic_attr())
-      .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>, std::vector<at::Tensor>>(), py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
+      .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>,
+                    std::vector<at::Tensor>>(),
+           py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
       .def("__call__", &CompiledGraph::operator())
       .def("alias_bytes", &CompiledGraph::alias_bytes)
       .def_property_readonly("num_programs", &CompiledGraph::num_programs);
 
-  m.def("has_lowering", [](const std::string& name) { return lower::Registry::global().find(name) != nullptr; });
+  m.def("has_lowering",
+        [](const std::string& name) { return lower::Registry::global().find(name) != nullptr; });
   m.def("lowerings", [] {
     std::vector<std::string> names;
     for (const auto& [name, entry] : lower::Registry::global().entries()) names.push_back(name);
@@ -139,15 +157,18 @@ void bind_graph(py::module_& m) {
   });
   // f(operator name, args) -> Graph or None
   m.def("set_decomposer", [](py::function f) {
-    auto* kept = new py::function(std::move(f));  // leaked: kernels may run while the interpreter shuts down
-    aten::set_decomposer([kept](const std::string& name, const std::vector<c10::IValue>& args) -> std::shared_ptr<const Graph> {
-      py::gil_scoped_acquire gil;
-      py::list list;
-      for (const c10::IValue& a : args) list.append(torch::jit::toPyObject(a));
-      py::object result = (*kept)(name, list);
-      if (result.is_none()) return nullptr;
-      return result.cast<std::shared_ptr<Graph>>();
-    });
+    auto* kept =
+        new py::function(std::move(f));  // leaked: kernels may run while the interpreter shuts down
+    aten::set_decomposer(
+        [kept](const std::string& name,
+               const std::vector<c10::IValue>& args) -> std::shared_ptr<const Graph> {
+          py::gil_scoped_acquire gil;
+          py::list list;
+          for (const c10::IValue& a : args) list.append(torch::jit::toPyObject(a));
+          py::object result = (*kept)(name, list);
+          if (result.is_none()) return nullptr;
+          return result.cast<std::shared_ptr<Graph>>();
+        });
   });
   m.def("set_host_fallback", [](bool on) { aten::settings().host_fallback = on; });
   m.def("host_fallback", [] { return aten::settings().host_fallback; });
@@ -155,7 +176,8 @@ void bind_graph(py::module_& m) {
   m.def("reset_fallback_counts", &aten::reset_fallback_counts);
   m.def("decomposed_operators", &aten::decomposed_operators);
   // 0 default (bf16 passes on a TPU), 1 high, 2 highest
-  m.def("set_matmul_precision", [](int p) { aten::settings().matmul_precision = static_cast<hlo::Precision>(p); });
+  m.def("set_matmul_precision",
+        [](int p) { aten::settings().matmul_precision = static_cast<hlo::Precision>(p); });
   m.def("matmul_precision", [] { return static_cast<int>(aten::settings().matmul_precision); });
 }
 

@@ -15,7 +15,8 @@ namespace py = pybind11;
 // One topology of one plugin, to compile programs for.
 class Target {
  public:
-  Target(const std::string& plugin, const std::string& topology) : topology_(load(plugin), topology) {}
+  Target(const std::string& plugin, const std::string& topology)
+      : topology_(load(plugin), topology) {}
 
   py::dict compile(const std::string& text) const {
     pjrt::Topology::Compiled c;

@@ -30,7 +30,8 @@ py::dict compile_stats() {
 py::list compile_records(size_t since) {
   py::list list;
   for (const CompileRecord& r : ProgramCache::global().records(since))
-    list.append(py::make_tuple(r.name, r.seconds, r.source == CompileRecord::Source::disk ? "disk" : "compiled"));
+    list.append(py::make_tuple(r.name, r.seconds,
+                               r.source == CompileRecord::Source::disk ? "disk" : "compiled"));
   return list;
 }
 

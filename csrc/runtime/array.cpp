@@ -21,7 +21,9 @@ struct TypeHash {
 };
 
 template <class T>
-void put(ScalarValue& s, T v) { std::memcpy(s.bits, &v, sizeof v); }
+void put(ScalarValue& s, T v) {
+  std::memcpy(s.bits, &v, sizeof v);
+}
 
 }  // namespace
 
@@ -99,7 +101,8 @@ pjrt::Buffer DeviceArray::filled() {
   if (nbytes_ <= 4096) {  // quicker than a launch, and needs no compile
     const int64_t size = hlo::itemsize(type_->dtype);
     alignas(64) unsigned char bytes[4096];
-    for (int64_t i = 0; i < nbytes_; i += size) std::memcpy(bytes + i, splat_.bits, static_cast<size_t>(size));
+    for (int64_t i = 0; i < nbytes_; i += size)
+      std::memcpy(bytes + i, splat_.bits, static_cast<size_t>(size));
     return Device::client().from_host(bytes, *type_, device_.pjrt_device());
   }
   hlo::Builder b;

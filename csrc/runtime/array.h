@@ -15,11 +15,12 @@ using hlo::Type;
 
 class Device;
 
-// One Type per distinct (dtype, dims) of the process, at a stable address: types compare by pointer, and a program's key holds
-// the pointer instead of the dims.
+// One Type per distinct (dtype, dims) of the process, at a stable address: types compare by
+// pointer, and a program's key holds the pointer instead of the dims.
 const Type* intern(const Type& type);
 
-// A rank-0 value on the host: what a Python number or a splat holds. `bits` is the element's bytes, little-endian.
+// A rank-0 value on the host: what a Python number or a splat holds. `bits` is the element's bytes,
+// little-endian.
 struct ScalarValue {
   DType dtype = DType::f32;
   alignas(16) unsigned char bits[16] = {};
@@ -31,8 +32,8 @@ struct ScalarValue {
   static ScalarValue of(double re, double im);
 };
 
-// An immutable array on a device: a PJRT buffer, ready or in flight, or a splat that no program has read yet.
-// Reference counted (Array); nobody ever changes its contents. Thread-safe.
+// An immutable array on a device: a PJRT buffer, ready or in flight, or a splat that no program has
+// read yet. Reference counted (Array); nobody ever changes its contents. Thread-safe.
 class DeviceArray {
  public:
   DeviceArray(Device& device, const Type* type, pjrt::Buffer buffer);
@@ -47,7 +48,10 @@ class DeviceArray {
   int64_t nbytes() const { return nbytes_; }
   // The buffer; a splat is made real first.
   PJRT_Buffer* buffer() { return buffer_ ? buffer_.get() : materialize(); }
-  const pjrt::Buffer& pjrt_buffer() { buffer(); return buffer_; }
+  const pjrt::Buffer& pjrt_buffer() {
+    buffer();
+    return buffer_;
+  }
   const ScalarValue* splat() const { return buffer_ ? nullptr : &splat_; }
   // Blocks until the array is computed. Throws pjrt::Error with the failed program's message.
   void wait();
@@ -78,14 +82,16 @@ class DeviceArray {
   ScalarValue splat_;
   std::atomic<int> references_{0};
   DeviceArray *previous_ = nullptr, *next_ = nullptr;  // the device's list of live arrays
-  bool known_ready_ = false;                           // seen ready by Device::pending; guarded by the device's mutex
+  bool known_ready_ = false;  // seen ready by Device::pending; guarded by the device's mutex
 };
 
 // A counted reference to a DeviceArray, or null.
 class Array {
  public:
   Array() = default;
-  explicit Array(DeviceArray* p) : p_(p) { if (p_) p_->retain(); }
+  explicit Array(DeviceArray* p) : p_(p) {
+    if (p_) p_->retain();
+  }
   static Array adopt(DeviceArray* p) {  // takes over a reference that the caller has
     Array a;
     a.p_ = p;
@@ -93,8 +99,13 @@ class Array {
   }
   Array(const Array& o) : Array(o.p_) {}
   Array(Array&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  Array& operator=(Array o) noexcept { std::swap(p_, o.p_); return *this; }
-  ~Array() { if (p_) p_->release(); }
+  Array& operator=(Array o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Array() {
+    if (p_) p_->release();
+  }
   explicit operator bool() const { return p_ != nullptr; }
   DeviceArray* get() const { return p_; }
   DeviceArray* operator->() const { return p_; }
@@ -108,8 +119,8 @@ class Array {
 // A null value reads as zeros (memory that was asked for and never written).
 struct Cell {
   Device* device;
-  int64_t nbytes;      // of the storage; equals the value's bytes once there is one
-  void* address;       // unique while the storage lives; never dereferenced
+  int64_t nbytes;  // of the storage; equals the value's bytes once there is one
+  void* address;   // unique while the storage lives; never dereferenced
   Array value;
 };
 

@@ -18,8 +18,8 @@ std::atomic<bool> g_forked{false};
 pjrt::Client* g_client = nullptr;
 std::vector<Device*>* g_devices = nullptr;
 
-// The plugin's threads do not exist in a forked child: what waits for one would wait for ever. So the child forgets the client,
-// and the next use reaches the check in Device::client.
+// The plugin's threads do not exist in a forked child: what waits for one would wait for ever. So
+// the child forgets the client, and the next use reaches the check in Device::client.
 void forget_client_in_child() {
   g_forked.store(true, std::memory_order_release);
   g_initialized.store(false, std::memory_order_release);
@@ -29,7 +29,8 @@ void forget_client_in_child() {
 
 void Device::configure(Config config) {
   std::lock_guard lock(g_mutex);
-  if (g_initialized) throw std::logic_error("the device is in use: its configuration can no longer change");
+  if (g_initialized)
+    throw std::logic_error("the device is in use: its configuration can no longer change");
   g_config = std::move(config);
 }
 
@@ -46,17 +47,23 @@ int Device::count() {
 pjrt::Client& Device::client() {
   if (g_initialized.load(std::memory_order_acquire)) return *g_client;
   if (forked()) {
-    throw std::runtime_error("Cannot re-initialize tpu in forked subprocess. To use tpu with multiprocessing, you must use the 'spawn' start method");
+    throw std::runtime_error(
+        "Cannot re-initialize tpu in forked subprocess. To use tpu with multiprocessing, you must "
+        "use the 'spawn' start method");
   }
   std::lock_guard lock(g_mutex);
   if (!g_initialized) {
-    if (g_config.plugin_path.empty()) throw std::runtime_error("no PJRT plugin was found: pip install xla-cpu-pjrt, or name one in TORCH_TPU_PLATFORM");
+    if (g_config.plugin_path.empty())
+      throw std::runtime_error(
+          "no PJRT plugin was found: pip install xla-cpu-pjrt, or name one in TORCH_TPU_PLATFORM");
     pjrt::set_defaults(pjrt::environment_defaults(g_config.platform, pjrt::find_tpu()));
     const pjrt::Plugin& plugin = pjrt::Plugin::load(g_config.plugin_path);
-    const pjrt::Options options = pjrt::client_options(g_config.platform, g_config.num_devices, g_config.torch_version);
+    const pjrt::Options options =
+        pjrt::client_options(g_config.platform, g_config.num_devices, g_config.torch_version);
     g_client = pjrt::Client::create(plugin, options).release();
     g_devices = new std::vector<Device*>();
-    for (PJRT_Device* d : g_client->devices()) g_devices->push_back(new Device(static_cast<int>(g_devices->size()), d));
+    for (PJRT_Device* d : g_client->devices())
+      g_devices->push_back(new Device(static_cast<int>(g_devices->size()), d));
     pthread_atfork(nullptr, nullptr, forget_client_in_child);
     g_initialized.store(true, std::memory_order_release);
   }
@@ -66,7 +73,8 @@ pjrt::Client& Device::client() {
 Device& Device::at(int index) {
   const int n = count();
   if (index < 0 || index >= n) {
-    throw std::out_of_range("tpu:" + std::to_string(index) + " does not exist: this process has " + std::to_string(n) + " tpu device" + (n == 1 ? "" : "s"));
+    throw std::out_of_range("tpu:" + std::to_string(index) + " does not exist: this process has " +
+                            std::to_string(n) + " tpu device" + (n == 1 ? "" : "s"));
   }
   return *(*g_devices)[static_cast<size_t>(index)];
 }
@@ -96,8 +104,10 @@ void Device::add_to_account(int64_t nbytes) {
 
 void Device::unlink(DeviceArray& a) {
   std::lock_guard lock(mutex_);
-  if (a.previous_) a.previous_->next_ = a.next_;
-  else head_ = a.next_;
+  if (a.previous_)
+    a.previous_->next_ = a.next_;
+  else
+    head_ = a.next_;
   if (a.next_) a.next_->previous_ = a.previous_;
   if (!a.buffer_) return;
   memory_.allocated -= a.nbytes_;

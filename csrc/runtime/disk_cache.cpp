@@ -18,7 +18,9 @@ namespace {
 
 constexpr char kMagic[8] = {'t', 't', 'p', 'u', 'e', 'x', 'e', '1'};
 
-struct Hash128 { uint64_t a, b; };
+struct Hash128 {
+  uint64_t a, b;
+};
 
 Hash128 hash128(std::string_view s) {
   uint64_t a = 0x9e3779b97f4a7c15ull ^ s.size(), b = 0xc2b2ae3d27d4eb4full + s.size();
@@ -54,7 +56,8 @@ std::string read_features() {
 std::string hash_hex(const std::string& s) {
   const Hash128 h = hash128(s);
   char out[33];
-  std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<unsigned long long>(h.a), static_cast<unsigned long long>(h.b));
+  std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<unsigned long long>(h.a),
+                static_cast<unsigned long long>(h.b));
   return out;
 }
 
@@ -64,20 +67,24 @@ const std::string& cpu_features() {
 }
 
 const DiskCache& DiskCache::global() {
-  static const auto* cache = new DiskCache(Device::config().cache_dir, Device::config().cache_max_bytes);
+  static const auto* cache =
+      new DiskCache(Device::config().cache_dir, Device::config().cache_max_bytes);
   return *cache;
 }
 
-DiskCache::DiskCache(std::string folder, int64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {
+DiskCache::DiskCache(std::string folder, int64_t max_bytes)
+    : folder_(std::move(folder)), max_bytes_(max_bytes) {
   if (folder_.empty()) return;
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) folder_.clear();  // no cache is better than no program
 }
 
-std::string DiskCache::key(const pjrt::Client& client, const pjrt::CompileOptions& options, const std::string& text) const {
+std::string DiskCache::key(const pjrt::Client& client, const pjrt::CompileOptions& options,
+                           const std::string& text) const {
   const pjrt::Plugin& plugin = client.plugin();
-  std::string all = plugin.fingerprint() + '\n' + client.platform_name() + '\n' + client.platform_version() + '\n' + client.device_kind(client.devices()[0]) +
+  std::string all = plugin.fingerprint() + '\n' + client.platform_name() + '\n' +
+                    client.platform_version() + '\n' + client.device_kind(client.devices()[0]) +
                     '\n' + options.serialize() + '\n';
   if (client.platform_name() == "cpu") all += cpu_features() + '\n';
   const char* flags = std::getenv("XLA_FLAGS");
@@ -106,7 +113,8 @@ void DiskCache::store(const std::string& key, const std::string& bytes) const {
   static std::atomic<int> counter{0};
   const int n = counter++;
   const fs::path path = fs::path(folder_) / key;
-  const fs::path temporary = fs::path(folder_) / (key + "." + std::to_string(::getpid()) + "." + std::to_string(n));
+  const fs::path temporary =
+      fs::path(folder_) / (key + "." + std::to_string(::getpid()) + "." + std::to_string(n));
   {
     std::ofstream out(temporary, std::ios::binary);
     const Hash128 h = hash128(bytes);
@@ -126,7 +134,11 @@ void DiskCache::store(const std::string& key, const std::string& bytes) const {
 }
 
 void DiskCache::trim() const {
-  struct File { fs::file_time_type time; int64_t size; fs::path path; };
+  struct File {
+    fs::file_time_type time;
+    int64_t size;
+    fs::path path;
+  };
   std::vector<File> files;
   int64_t total = 0;
   std::error_code error;
@@ -139,7 +151,8 @@ void DiskCache::trim() const {
     total += static_cast<int64_t>(size);
   }
   if (total <= max_bytes_) return;
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.time < b.time; });
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.time < b.time; });
   for (const File& f : files) {
     if (total <= max_bytes_ * 3 / 4) break;
     std::error_code ignored;

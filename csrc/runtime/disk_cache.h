@@ -7,17 +7,20 @@
 
 namespace torch_tpu::runtime {
 
-// Serialized executables in a folder, one file each, named by a hash of all that decides the machine code: plugin build, platform,
-// CPU features, compile options and program text. Safe under concurrent processes: files appear by rename, carry a
-// checksum and are ignored when torn. Bounded: the least recently used files go when the folder exceeds its size.
+// Serialized executables in a folder, one file each, named by a hash of all that decides the
+// machine code: plugin build, platform, CPU features, compile options and program text. Safe under
+// concurrent processes: files appear by rename, carry a checksum and are ignored when torn.
+// Bounded: the least recently used files go when the folder exceeds its size.
 class DiskCache {
  public:
-  static const DiskCache& global();   // as runtime::Config says, when first used
+  static const DiskCache& global();  // as runtime::Config says, when first used
   DiskCache(std::string folder, int64_t max_bytes);
   bool enabled() const { return !folder_.empty(); }
-  std::string key(const pjrt::Client& client, const pjrt::CompileOptions& options, const std::string& text) const;
-  bool load(const std::string& key, std::string* bytes) const;    // false: none, torn or unreadable
-  void store(const std::string& key, const std::string& bytes) const;  // failure to write is no error
+  std::string key(const pjrt::Client& client, const pjrt::CompileOptions& options,
+                  const std::string& text) const;
+  bool load(const std::string& key, std::string* bytes) const;  // false: none, torn or unreadable
+  void store(const std::string& key,
+             const std::string& bytes) const;  // failure to write is no error
 
  private:
   void trim() const;

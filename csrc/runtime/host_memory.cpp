@@ -33,15 +33,20 @@ int64_t machine_available() {
 }  // namespace
 
 HostMemory host_memory() {
-  HostMemory m{machine_available(), static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)};
-  struct Group { const char *limit, *used; };
+  HostMemory m{machine_available(),
+               static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)};
+  struct Group {
+    const char *limit, *used;
+  };
   constexpr Group kGroups[] = {{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-                               {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+                               {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
   for (const Group& group : kGroups) {
     const auto limit = number_in(group.limit);
     if (!limit || *limit >= m.total) continue;
     m.total = *limit;
-    m.available = std::min(m.available, std::max<int64_t>(0, *limit - number_in(group.used).value_or(0)));
+    m.available =
+        std::min(m.available, std::max<int64_t>(0, *limit - number_in(group.used).value_or(0)));
   }
   return m;
 }

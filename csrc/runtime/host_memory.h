@@ -5,7 +5,8 @@
 
 namespace torch_tpu::runtime {
 
-// Bytes of RAM that this process may use: the machine's, or its control group's limit where that is less.
+// Bytes of RAM that this process may use: the machine's, or its control group's limit where that is
+// less.
 struct HostMemory {
   int64_t available, total;
 };

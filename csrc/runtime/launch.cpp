@@ -10,7 +10,9 @@ template <class T, size_t N>
 class StackBuffer {
  public:
   explicit StackBuffer(size_t n) : data_(n <= N ? inline_ : new T[n]) {}
-  ~StackBuffer() { if (data_ != inline_) delete[] data_; }
+  ~StackBuffer() {
+    if (data_ != inline_) delete[] data_;
+  }
   StackBuffer(const StackBuffer&) = delete;
   StackBuffer& operator=(const StackBuffer&) = delete;
   T& operator[](size_t i) { return data_[i]; }
@@ -23,7 +25,8 @@ class StackBuffer {
 
 }  // namespace
 
-void launch(const Program& program, Device& device, DeviceArray* const* operands, const bool* donate, std::vector<Array>& results) {
+void launch(const Program& program, Device& device, DeviceArray* const* operands,
+            const bool* donate, std::vector<Array>& results) {
   const size_t num_inputs = program.inputs.size();
   const size_t num_outputs = program.outputs.size() + program.checks.size();
   StackBuffer<PJRT_Buffer*, 32> inputs(num_inputs);
@@ -37,16 +40,20 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
   }
   const PJRT_Api* api = Device::client().plugin().api();
   try {
-    program.executable.execute(device.pjrt_device(), inputs.get(), num_inputs, kept.get(), num_kept, outputs.get());
+    program.executable.execute(device.pjrt_device(), inputs.get(), num_inputs, kept.get(), num_kept,
+                               outputs.get());
   } catch (const pjrt::Error& e) {
     throw pjrt::Error(e.code(), program.name + ": " + e.what());
   }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
-    results.emplace_back(new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
+    results.emplace_back(
+        new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
   }
   static const Type* flag = intern({DType::pred, {}});
   for (size_t i = 0; i < program.checks.size(); ++i) {
-    device.add_check(Array(new DeviceArray(device, flag, pjrt::Buffer(api, outputs[program.outputs.size() + i]))), program.checks[i]);
+    device.add_check(Array(new DeviceArray(device, flag,
+                                           pjrt::Buffer(api, outputs[program.outputs.size() + i]))),
+                     program.checks[i]);
   }
   if (Device::config().blocking) {
     for (Array& a : results) {

@@ -11,9 +11,10 @@
 
 namespace torch_tpu::runtime {
 
-// A compiled program and how it is launched. Immutable; shared by all signatures that build the same text.
+// A compiled program and how it is launched. Immutable; shared by all signatures that build the
+// same text.
 struct Program {
-  std::string name;                        // operator or graph, for profiles and errors
+  std::string name;  // operator or graph, for profiles and errors
   pjrt::LoadedExecutable executable;
   std::vector<int> inputs;                 // operand numbers that the executable takes
   std::vector<const Type*> outputs;        // results, checks not included
@@ -37,7 +38,8 @@ struct CompileStats {
 class ProgramCache {
  public:
   static ProgramCache& global();
-  // The program of this module: from memory, from disk, or compiled now. Throws pjrt::Error, the name in its text.
+  // The program of this module: from memory, from disk, or compiled now. Throws pjrt::Error, the
+  // name in its text.
   std::shared_ptr<const Program> get(const std::string& name, hlo::Module module);
 
   CompileStats stats() const;
@@ -45,24 +47,27 @@ class ProgramCache {
   // Everything compiled or loaded since `since` records ago; for tests and profiles.
   std::vector<CompileRecord> records(size_t since = 0) const;
   void reset_stats();
-  // The texts of all programs asked for, when `keep_texts` was set: what planning compiles for a TPU.
+  // The texts of all programs asked for, when `keep_texts` was set: what planning compiles for a
+  // TPU.
   void keep_texts(bool on);
-  std::vector<std::pair<std::string, std::string>> texts() const;   // (name, StableHLO)
-  void clear();                                                     // forgets the programs in memory
-  // Called when the cache forgets its programs because it holds too many (Config::max_programs): whoever keeps references
-  // must drop them, or the memory stays taken. Set once.
+  std::vector<std::pair<std::string, std::string>> texts() const;  // (name, StableHLO)
+  void clear();                                                    // forgets the programs in memory
+  // Called when the cache forgets its programs because it holds too many (Config::max_programs):
+  // whoever keeps references must drop them, or the memory stays taken. Set once.
   void on_forget(std::function<void()> f);
 
  private:
   ProgramCache();
   void forget_if_many();
   struct Impl;
-  Impl* impl_;                                                      // leaked: programs outlive statics
+  Impl* impl_;  // leaked: programs outlive statics
   std::atomic<int64_t> memory_hits_{0};
 };
 
-// Launches on `device`. `operands` are all operand arrays (those the program dropped are ignored); `donate` says per operand
-// whether its buffer may be consumed (the caller replaces it with a result). Results are appended to `results`.
-void launch(const Program& program, Device& device, DeviceArray* const* operands, const bool* donate, std::vector<Array>& results);
+// Launches on `device`. `operands` are all operand arrays (those the program dropped are ignored);
+// `donate` says per operand whether its buffer may be consumed (the caller replaces it with a
+// result). Results are appended to `results`.
+void launch(const Program& program, Device& device, DeviceArray* const* operands,
+            const bool* donate, std::vector<Array>& results);
 
 }  // namespace torch_tpu::runtime

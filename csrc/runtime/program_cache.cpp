@@ -15,7 +15,8 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
-// A string at an address that outlives its program: a check may be read after the program is forgotten.
+// A string at an address that outlives its program: a check may be read after the program is
+// forgotten.
 const std::string* kept(std::string message) {
   static std::mutex mutex;
   static auto* messages = new std::unordered_set<std::string>();
@@ -42,7 +43,8 @@ ProgramCache& ProgramCache::global() {
   return *cache;
 }
 
-// Two threads that miss the same text at once both compile it: rare, and cheaper than a lock held for 20 ms.
+// Two threads that miss the same text at once both compile it: rare, and cheaper than a lock held
+// for 20 ms.
 std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::Module module) {
   // Two programs may differ only in what their checks say.
   for (const std::string& message : module.checks) module.text += "\n// check: " + message;
@@ -59,7 +61,8 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   auto program = std::make_shared<Program>();
   program->name = name;
   program->inputs = std::move(module.inputs);
-  const size_t num_results = module.outputs.size() - module.checks.size();  // the checks' flags come last
+  const size_t num_results =
+      module.outputs.size() - module.checks.size();  // the checks' flags come last
   for (size_t i = 0; i < num_results; ++i) program->outputs.push_back(intern(module.outputs[i]));
   program->aliases = std::move(module.aliases);
   program->aliases.resize(num_results);
@@ -82,7 +85,8 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
     try {
       program->executable = client.compile(module.text, options);
     } catch (const pjrt::Error& e) {
-      throw pjrt::Error(e.code(), "compile of " + name + " failed: " + e.what() + "\n" + module.text.substr(0, 4000));
+      throw pjrt::Error(e.code(), "compile of " + name + " failed: " + e.what() + "\n" +
+                                      module.text.substr(0, 4000));
     }
     if (disk.enabled()) {
       try {

@@ -7,7 +7,7 @@
 
 namespace torch_tpu::view {
 
-Dims each(const Plan& p, int64_t Factor::*member) {
+Dims each(const Plan& p, int64_t Factor::* member) {
   Dims out;
   for (const Factor& f : p.factors) out.push_back(f.*member);
   return out;

@@ -7,7 +7,7 @@
 namespace torch_tpu::view {
 
 // One member of every factor, in order.
-Dims each(const Plan& p, int64_t Factor::*member);
+Dims each(const Plan& p, int64_t Factor::* member);
 Dims spans(const Plan& p);
 bool is_partial(const Plan& p);
 bool has_steps(const Plan& p);

@@ -88,8 +88,7 @@ TEST(Builder, drops_a_dead_operation_with_what_its_region_captured) {
   Builder b;
   Value p = b.parameter(0, {DType::pred, {}});
   Value x = b.parameter(1, {f32, {2}});
-  if_(
-      p, [&] { return Values{exp(x)}; }, [&] { return Values{x}; });
+  if_(p, [&] { return Values{exp(x)}; }, [&] { return Values{x}; });
   EXPECT_EQ(b.finish({p}).inputs, (std::vector<int>{0}));
 }
 
@@ -120,10 +119,9 @@ TEST(Builder, is_deterministic) {
     Value x = b.parameter(0, {f32, {8, 4}});
     Value y = exp(x) / sum(exp(x), {1}, keep_dims);
     return b
-        .finish(reduce({y, y}, {constant(b, f32, 0), constant(b, f32, 1)}, {0},
-                       [](const Values& l, const Values& r) {
-                         return Values{l[0] + r[0], l[1] * r[1]};
-                       }))
+        .finish(reduce(
+            {y, y}, {constant(b, f32, 0), constant(b, f32, 1)}, {0},
+            [](const Values& l, const Values& r) { return Values{l[0] + r[0], l[1] * r[1]}; }))
         .text;
   };
   EXPECT_EQ(build(), build());
@@ -175,9 +173,7 @@ TEST(Builder, refuses_what_it_cannot_build) {
   EXPECT_EQ(error_of([&] { add(x, Value()); }), "add of f32[2,3], null: an operand is null");
   EXPECT_EQ(error_of([&] { Value().type(); }), "a null hlo::Value was used");
   EXPECT_EQ(error_of([&] { x.dim(2); }), "dimension 2 is out of range for f32[2,3]");
-  EXPECT_EQ(error_of([&] {
-              add(x, other.parameter(0, {f32, {2, 3}}));
-            }),
+  EXPECT_EQ(error_of([&] { add(x, other.parameter(0, {f32, {2, 3}})); }),
             "add: an operand belongs to another builder");
   EXPECT_EQ(error_of([&] { exp(inside); }),
             "exponential: an operand was made inside a region that has ended");
@@ -218,9 +214,7 @@ TEST(Builder, refuses_an_alias_that_does_not_exist) {
   Value x = b.parameter(0, {f32, {}});
   b.alias(0, 0);
   b.alias(1, 0);
-  EXPECT_EQ(error_of([&] {
-              b.finish({x, x});
-            }),
+  EXPECT_EQ(error_of([&] { b.finish({x, x}); }),
             "alias of output 1 and parameter 0: the parameter is given to two outputs");
 }
 

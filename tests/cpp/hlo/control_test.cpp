@@ -12,9 +12,7 @@ TEST_P(Control, loops_with_values_from_around) {
   Value n = p.input<int32_t>({}, {5}), step = p.input<float>({2}, {1, 10});
   const Values out = while_(
       {constant(p.b, DType::s32, 0), zeros_like(step)}, [&](const Values& v) { return v[0] < n; },
-      [&](const Values& v) {
-        return Values{v[0] + 1.0, v[1] + step};
-      });
+      [&](const Values& v) { return Values{v[0] + 1.0, v[1] + step}; });
   const Arrays got = p.run(client(), out);
   EXPECT_EQ(got[0].values<int32_t>(), (Ints{5}));
   EXPECT_EQ(got[1].values<float>(), (Floats{5, 50}));
@@ -36,9 +34,7 @@ TEST_P(Control, branches_and_nests) {
                 return Values{v[0] + 1.0, sort({v[1]}, 1, true, less)[0] + sum(x, {1}, keep_dims)};
               });
         },
-        [&] {
-          return Values{constant(p.b, DType::s32, 7), x};
-        });
+        [&] { return Values{constant(p.b, DType::s32, 7), x}; });
     const Arrays got = p.run(client(), out);
     EXPECT_EQ(got[0].values<int32_t>(), (Ints{which ? 2 : 7}));
     EXPECT_EQ(got[1].values<float>(),
@@ -70,10 +66,7 @@ TEST(ControlErrors, name_operation_and_types) {
   Builder b;
   Value x = b.parameter(0, {DType::f32, {}}), p = b.parameter(1, {DType::pred, {}});
   const auto same = [](const Values& v) { return v; };
-  EXPECT_EQ(error_of([&] {
-              while_(
-                  {x}, [](const Values& v) { return v[0]; }, same);
-            }),
+  EXPECT_EQ(error_of([&] { while_({x}, [](const Values& v) { return v[0]; }, same); }),
             "while condition of f32[]: the results should be pred[]");
   EXPECT_EQ(error_of([&] {
               while_(
@@ -81,20 +74,11 @@ TEST(ControlErrors, name_operation_and_types) {
                   [&](const Values&) { return Values{p}; });
             }),
             "while body of pred[]: the results should be f32[]");
-  EXPECT_EQ(error_of([&] {
-              while_(
-                  {}, [&](const Values&) { return p; }, same);
-            }),
+  EXPECT_EQ(error_of([&] { while_({}, [&](const Values&) { return p; }, same); }),
             "while: no values to carry");
-  EXPECT_EQ(error_of([&] {
-              if_(
-                  x, [&] { return Values{x}; }, [&] { return Values{x}; });
-            }),
+  EXPECT_EQ(error_of([&] { if_(x, [&] { return Values{x}; }, [&] { return Values{x}; }); }),
             "if of f32[]: a rank-0 pred is needed");
-  EXPECT_EQ(error_of([&] {
-              if_(
-                  p, [&] { return Values{x}; }, [&] { return Values{p}; });
-            }),
+  EXPECT_EQ(error_of([&] { if_(p, [&] { return Values{x}; }, [&] { return Values{p}; }); }),
             "if of pred[]: the results should be f32[]");
 }
 

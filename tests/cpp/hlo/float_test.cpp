@@ -355,9 +355,7 @@ TEST(FloatErrors, name_operation_and_types) {
             "compare of c64[2], c64[2]: complex numbers have no order");
   EXPECT_EQ(error_of([&] { select(f, f, f); }),
             "select of f32[2], f32[2], f32[2]: the first operand must be pred");
-  EXPECT_EQ(error_of([&] {
-              add(f, b.parameter(3, {DType::f32, {3}}));
-            }),
+  EXPECT_EQ(error_of([&] { add(f, b.parameter(3, {DType::f32, {3}})); }),
             "add of f32[2], f32[3]: shapes do not broadcast");
   EXPECT_EQ(error_of([&] { complex(n, n); }), "complex of s32[3], s32[3]: f32 or f64 is needed");
 }

@@ -141,24 +141,18 @@ TEST(GatherErrors, name_operation_and_shapes) {
   GatherDims dims;
   dims.start_index_map = {0};
   dims.index_vector_dim = 1;
-  EXPECT_EQ(error_of([&] {
-              gather(x, at, dims, {1, 4});
-            }),
+  EXPECT_EQ(error_of([&] { gather(x, at, dims, {1, 4}); }),
             "gather of f32[2,3], s32[4]: slice sizes [1, 4]");
-  EXPECT_EQ(error_of([&] {
-              gather(x, at, dims, {1, 3});
-            }),
+  EXPECT_EQ(error_of([&] { gather(x, at, dims, {1, 3}); }),
             "gather of f32[2,3], s32[4]: offset_dims []");
   EXPECT_EQ(error_of([&] { scatter({x}, at, {f}, kRows, added); }),
             "scatter of f32[2,3], s32[4], f32[4]: the updates' rank is wrong");
-  EXPECT_EQ(error_of([&] {
-              scatter({x}, at, {b.parameter(3, {DType::f32, {5, 3}})}, kRows, added);
-            }),
-            "scatter of f32[2,3], s32[4], f32[5,3]: the updates' shape is wrong");
-  EXPECT_EQ(error_of([&] {
-              scatter({x}, at, {b.parameter(4, {DType::bf16, {4, 3}})}, kRows, added);
-            }),
-            "scatter of f32[2,3], bf16[4,3]: dtypes differ");
+  EXPECT_EQ(
+      error_of([&] { scatter({x}, at, {b.parameter(3, {DType::f32, {5, 3}})}, kRows, added); }),
+      "scatter of f32[2,3], s32[4], f32[5,3]: the updates' shape is wrong");
+  EXPECT_EQ(
+      error_of([&] { scatter({x}, at, {b.parameter(4, {DType::bf16, {4, 3}})}, kRows, added); }),
+      "scatter of f32[2,3], bf16[4,3]: dtypes differ");
 }
 
 }  // namespace

@@ -122,14 +122,11 @@ TEST(LinalgErrors, name_operation_and_shapes) {
             "fft of c64[4]: lengths [8] do not fit");
   EXPECT_EQ(error_of([&] { fft(x, FftType::fft, {3}); }),
             "fft of f32[2,3]: dtype is not supported");
-  EXPECT_EQ(error_of([&] {
-              rng_bit_generator(x, {DType::u32, {1}});
-            }),
+  EXPECT_EQ(error_of([&] { rng_bit_generator(x, {DType::u32, {1}}); }),
             "rng_bit_generator of f32[2,3]: the state must be u64[2]");
-  EXPECT_EQ(error_of([&] {
-              rng_bit_generator(b.parameter(4, {DType::u64, {2}}), {DType::s32, {1}});
-            }),
-            "rng_bit_generator of u64[2]: s32[1] is not unsigned");
+  EXPECT_EQ(
+      error_of([&] { rng_bit_generator(b.parameter(4, {DType::u64, {2}}), {DType::s32, {1}}); }),
+      "rng_bit_generator of u64[2]: s32[1] is not unsigned");
 }
 
 }  // namespace

@@ -138,18 +138,14 @@ TEST(ReduceErrors, name_operation_and_types) {
   Value x = b.parameter(0, {DType::f32, {2, 3}}), zero = constant(b, DType::f32, 0);
   const auto keep = [](const Values& l, const Values&) { return l; };
   EXPECT_EQ(error_of([&] { sum(x, {2}); }), "sum of f32[2,3]: dimension 2 is out of range");
-  EXPECT_EQ(error_of([&] {
-              max(x, {0, -2});
-            }),
+  EXPECT_EQ(error_of([&] { max(x, {0, -2}); }),
             "max of f32[2,3]: dimension -2 appears twice in [0, -2]");
   EXPECT_EQ(error_of([&] { any(x, {0}); }), "any of f32[2,3]: pred is needed");
   EXPECT_EQ(error_of([&] { reduce({x}, {constant(b, DType::s32, 0)}, {0}, keep); }),
             "reduce of f32[2,3], s32[]: dtypes differ");
   EXPECT_EQ(error_of([&] { reduce({x}, {}, {0}, keep); }),
             "reduce: as many arrays as initial values are needed");
-  EXPECT_EQ(error_of([&] {
-              reduce({x, slice_in_dim(x, 0, 0, 1)}, {zero, zero}, {0}, keep);
-            }),
+  EXPECT_EQ(error_of([&] { reduce({x, slice_in_dim(x, 0, 0, 1)}, {zero, zero}, {0}, keep); }),
             "reduce of f32[2,3], f32[1,3]: shapes differ");
   EXPECT_EQ(
       error_of([&] { sort({x}, 0, true, [](const Values& l, const Values&) { return l[0]; }); }),

@@ -113,47 +113,29 @@ TEST(ShapeErrors, name_operation_and_shapes) {
         one = constant(b, DType::f32, 1);
   EXPECT_EQ(error_of([&] { reshape(x, {4}); }),
             "reshape of f32[2,3]: not the number of elements of [4]");
-  EXPECT_EQ(error_of([&] {
-              transpose(x, {0, 0});
-            }),
+  EXPECT_EQ(error_of([&] { transpose(x, {0, 0}); }),
             "transpose of f32[2,3]: dimension 0 appears twice in [0, 0]");
   EXPECT_EQ(error_of([&] { transpose(x, {0}); }), "transpose of f32[2,3]: [0] is no permutation");
   EXPECT_EQ(error_of([&] { broadcast_to(x, {3}); }),
             "broadcast_to of f32[2,3]: to [3] loses dimensions");
-  EXPECT_EQ(error_of([&] {
-              broadcast_to(x, {2, 4});
-            }),
+  EXPECT_EQ(error_of([&] { broadcast_to(x, {2, 4}); }),
             "broadcast_in_dim of f32[2,3]: to [2, 4] along [0, 1]");
   EXPECT_EQ(error_of([&] { broadcast_dims({2}, {3}); }), "broadcast of [2], [3]: sizes differ");
-  EXPECT_EQ(error_of([&] {
-              slice(x, {0, 0}, {2, 4}, {1, 1});
-            }),
+  EXPECT_EQ(error_of([&] { slice(x, {0, 0}, {2, 4}, {1, 1}); }),
             "slice of f32[2,3]: [0, 0] to [2, 4] by [1, 1]");
   EXPECT_EQ(error_of([&] { slice_in_dim(x, 2, 0, 1); }),
             "slice_in_dim of f32[2,3]: dimension 2 is out of range");
-  EXPECT_EQ(error_of([&] {
-              dynamic_slice(x, {i}, {1, 1});
-            }),
+  EXPECT_EQ(error_of([&] { dynamic_slice(x, {i}, {1, 1}); }),
             "dynamic_slice of f32[2,3]: 1 start indices");
-  EXPECT_EQ(error_of([&] {
-              dynamic_slice(x, {i, one}, {1, 1});
-            }),
+  EXPECT_EQ(error_of([&] { dynamic_slice(x, {i, one}, {1, 1}); }),
             "dynamic_slice of f32[2,3], f32[]: start indices must be rank-0 integers");
-  EXPECT_EQ(error_of([&] {
-              dynamic_slice(x, {i, i}, {1, 4});
-            }),
+  EXPECT_EQ(error_of([&] { dynamic_slice(x, {i, i}, {1, 4}); }),
             "dynamic_slice of f32[2,3]: sizes [1, 4]");
-  EXPECT_EQ(error_of([&] {
-              dynamic_update_slice(x, one, {i, i});
-            }),
+  EXPECT_EQ(error_of([&] { dynamic_update_slice(x, one, {i, i}); }),
             "dynamic_update_slice of f32[2,3], f32[]: ranks differ");
-  EXPECT_EQ(error_of([&] {
-              pad(x, one, {-1, -4}, {0, 0}, {0, 0});
-            }),
+  EXPECT_EQ(error_of([&] { pad(x, one, {-1, -4}, {0, 0}, {0, 0}); }),
             "pad of f32[2,3]: by [-1, -4], [0, 0], [0, 0]");
-  EXPECT_EQ(error_of([&] {
-              concatenate({x, transpose(x, {1, 0})}, 0);
-            }),
+  EXPECT_EQ(error_of([&] { concatenate({x, transpose(x, {1, 0})}, 0); }),
             "concatenate of f32[2,3], f32[3,2]: sizes differ outside dimension 0");
   EXPECT_EQ(error_of([&] { concatenate({}, 0); }), "concatenate: no operands");
   EXPECT_EQ(error_of([&] { squeeze(x, {0}); }), "squeeze of f32[2,3]: dimension 0 is not 1");

@@ -134,7 +134,8 @@ TEST(FindPlugin, says_what_to_install) {
 }
 
 TEST(ClientOptions, always_count_the_cpu_devices) {
-  EXPECT_EQ(client_options("cpu", 1, "2.13"), (Options{{"cpu_device_count", int64_t{1}}, {"asynchronous", false}}));
+  EXPECT_EQ(client_options("cpu", 1, "2.13"),
+            (Options{{"cpu_device_count", int64_t{1}}, {"asynchronous", false}}));
   EXPECT_EQ(std::get<std::string>(client_options("tpu", 1, "2.13").at("ml_framework_version")),
             "2.13");
   EXPECT_TRUE(client_options("", 1, "2.13").empty());
