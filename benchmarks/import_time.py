@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds that `import torch_tpu` adds to `import torch`: median of fresh processes. Goal: at most 0.3."""
+"""Seconds that `import torch_tpu` adds to `import torch` in fresh processes. Goal: at most 0.3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def main(rounds: int = 7) -> None:
         for _ in range(rounds)
     ]
     print(
-        f"import torch_tpu: median {statistics.median(seconds):.3f} s, least {min(seconds):.3f} s of {rounds}; goal 0.3 s"
+        f"import torch_tpu: median {statistics.median(seconds):.3f} s, "
+        f"least {min(seconds):.3f} s of {rounds}; goal 0.3 s"
     )
 
 

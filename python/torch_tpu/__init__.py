@@ -44,6 +44,7 @@ import torch  # noqa: E402, F401
 
 from torch_tpu._internal import registration as _registration  # noqa: E402
 
-# While torch itself is being imported it is about to call `_autoload`, which never raises; an explicit import does.
+# While torch itself is being imported it is about to call `_autoload`, which never raises; an
+# explicit import does.
 if not getattr(torch.__spec__, "_initializing", False):
     _registration.register()

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from torch_tpu import _C
-from torch_tpu import compile as tpu_compile
+from torch_tpu import _C, compile as tpu_compile
 from torch_tpu.testing import count_compiles
 
 tpu_compile.register()
@@ -42,7 +41,7 @@ def test_values_and_strides_equal_eager():
         return c.t(), c.sum(-1, keepdim=True), (c > 0)
 
     got = compiled(f)(x.to("tpu"), y.to("tpu"))
-    for g, w in zip(got, f(x, y)):
+    for g, w in zip(got, f(x, y), strict=True):
         assert g.stride() == w.stride()
         torch.testing.assert_close(g.cpu(), w)
 
@@ -131,7 +130,7 @@ def test_training_step_matches_cpu():
             optimizer.zero_grad()
             run(net, a, b).backward()
             optimizer.step()
-    for p, q in zip(model.parameters(), twin.parameters()):
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(q.cpu(), p, rtol=1e-4, atol=1e-5)
 
 
@@ -154,6 +153,7 @@ def test_compiled_adamw_step_matches_cpu(fused):
     for g, w in zip(
         run("tpu", lambda s: torch.compile(s, backend="tpu", dynamic=False)),
         run("cpu", lambda s: s),
+        strict=True,
     ):
         torch.testing.assert_close(g, w, rtol=1e-5, atol=1e-6)
 
@@ -203,7 +203,7 @@ def test_second_process_compiles_nothing(tmp_path):
         import torch, torch_tpu
         from torch_tpu import compile as c
         c.register()
-        f = torch.compile(lambda a: (a @ a).softmax(-1), backend="tpu", fullgraph=True, dynamic=False)
+        f = torch.compile(lambda a: (a @ a).softmax(-1), backend="tpu", dynamic=False)
         f(torch.ones(5, 5, device="tpu")).sum().item()
         print(torch.tpu.compile_stats()["compiles"])
     """

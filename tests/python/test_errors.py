@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong calls are refused as CPU refuses them: same exception type, same text; and the process goes on working."""
+"""Wrong calls are refused as CPU refuses them: same exception type, same text; and the process goes
+on working.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ REFUSED = {
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
-# What only the values show: found out on the device and raised when the host next waits, so without the value itself.
+# What only the values show: found out on the device and raised when the host next waits, so without
+# the value itself.
 OUT_OF_RANGE = {
     "gather": lambda d: torch.gather(torch.ones(3, 4, device=d), 1, torch.tensor([[7]], device=d)),
     "index": lambda d: torch.ones(3, 4, device=d)[torch.tensor([9], device=d)],

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/operators.json says passes, passes: PyTorch's operators, modules and optimizers against the CPU.
+"""What docs/operators.json says passes, passes: PyTorch's operators, modules and optimizers against
+the CPU.
 
-One test an entry. Its first check (float32 with gradients, train, for-loop) runs each time; of all other checks a tenth does, another
-tenth each day, or the one that TORCH_TPU_OPERATORS_TENTH says (0 to 9; "all" for all). `make operators-page` runs everything.
+One test an entry. Its first check (float32 with gradients, train, for-loop) runs each time; of all
+other checks a tenth does, another tenth each day, or the one that TORCH_TPU_OPERATORS_TENTH says (0
+to 9; "all" for all). `make operators-page` runs everything.
 """
 
 from __future__ import annotations

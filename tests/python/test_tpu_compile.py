@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that eager and compiled code make, compiled by libtpu for v5e, v6e and v7x: no TPU, a child process each.
+"""The programs that eager and compiled code make, compiled by libtpu for v5e, v6e and v7x: no TPU,
+a child process each.
 
-CI compiles a rotating tenth of the operators' programs and one model graph; TORCH_TPU_COMPILE_ALL=1 (make test-tpu-compile) all
-of them. What the compiler says of each program (memory, FLOPs, time floor) is written to build/tpu_compile/<target>.json.
+CI compiles a rotating tenth of the operators' programs and one model graph; TORCH_TPU_COMPILE_ALL=1
+(make test-tpu-compile) all of them. What the compiler says of each program (memory, FLOPs, time
+floor) is written to build/tpu_compile/<target>.json.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ MODELS = {
 
 
 def record_operators() -> dict[str, str]:
-    """One sample of each operator of PyTorch's database, forward; its missing operators are the operator tests' matter."""
+    """One sample of each operator of PyTorch's database, forward; its missing operators are the
+    operator tests' matter.
+    """
     with plan.recording() as programs:
         for k, op in enumerate(op_db):
             dtype = next(
@@ -99,7 +103,8 @@ def compile_all(name: str, programs: dict[str, str], target: str) -> None:
         r["name"]: r["error"][:400] for r in records if not r["ok"] and r["name"] not in REFUSED
     }
     assert not failed, (
-        f"{len(failed)} of {len(records)} programs do not compile for {target}: {json.dumps(failed, indent=1)}"
+        f"{len(failed)} of {len(records)} programs do not compile for {target}: "
+        + json.dumps(failed, indent=1)
     )
     assert all(r["memory"]["code"] > 0 for r in records if r["ok"])
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of views and writes; `python -m torch_tpu.testing.view_fuzz --programs 20000` runs many more."""
+"""Random programs of views and writes; `python -m torch_tpu.testing.view_fuzz --programs 20000`
+runs many more.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators without a lowering of their own: PyTorch's decomposition, traced once per signature into one program."""
+"""Operators without a lowering of their own: PyTorch's decomposition, traced once per signature
+into one program.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,9 @@ def decomposition_table() -> dict[torch._ops.OpOverload, Any]:
 
 
 def decompose(name: str, args: list[Any]) -> Any:
-    """The graph of the functional operator `name` on arguments of this metadata, or None if PyTorch cannot say it in
-    operators that have lowerings. Inputs of the graph are the call's tensors in order, lists flattened.
+    """The graph of the functional operator `name` on arguments of this metadata, or None if PyTorch
+    cannot say it in operators that have lowerings. Inputs of the graph are the call's tensors in
+    order, lists flattened.
     """
     from torch._subclasses.fake_tensor import (
         DataDependentOutputException,
@@ -60,7 +63,7 @@ def decompose(name: str, args: list[Any]) -> Any:
     with FakeTensorMode(allow_non_fake_inputs=True):
         fakes = [
             torch.empty_strided(a.size(), a.stride(), dtype=a.dtype, device=a.device) if t else a
-            for a, t in zip(flat, is_tensor)
+            for a, t in zip(flat, is_tensor, strict=True)
         ]
     names = [a.name for a in op._schema.arguments]
     keyword_only = [a.kwarg_only for a in op._schema.arguments]
@@ -68,17 +71,18 @@ def decompose(name: str, args: list[Any]) -> Any:
     def call(*tensors: torch.Tensor) -> Any:
         given = iter(tensors)
         values = pytree.tree_unflatten(
-            [next(given) if t else a for a, t in zip(flat, is_tensor)], spec
+            [next(given) if t else a for a, t in zip(flat, is_tensor, strict=True)], spec
         )
-        positional = [v for v, k in zip(values, keyword_only) if not k]
-        keywords = {n: v for n, v, k in zip(names, values, keyword_only) if k}
+        # Not strict: a call may leave out the last arguments, which are options then.
+        positional = [v for v, k in zip(values, keyword_only, strict=False) if not k]
+        keywords = {n: v for n, v, k in zip(names, values, keyword_only, strict=False) if k}
         f = table.get(op, op)
         return f(*positional, **keywords)
 
     try:
         traced = make_fx(
             call, decomposition_table=table, tracing_mode="fake", _allow_non_fake_inputs=True
-        )(*[f for f, t in zip(fakes, is_tensor) if t])
+        )(*[f for f, t in zip(fakes, is_tensor, strict=True) if t])
         importer = GraphImporter()
         outputs = importer.run(traced.graph)
     except (

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns functional FX graphs into the core's graphs, node by node through the operators' lowerings.
 
-One function serves traced decompositions (eager) and `torch.compile`: no operator has a second lowering for graphs.
+One function serves traced decompositions (eager) and `torch.compile`: no operator has a second
+lowering for graphs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Missing(NotImplementedError):
 
 
 def lowering_name(op: torch._ops.OpOverload) -> str:
-    """The registry's name of an overload: "aten::add.Tensor", "aten::mm" for the default overload."""
+    """The registry's name of an overload: "aten::add.Tensor"; "aten::mm" for the default one."""
     name = op._schema.name
     return f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name
 
@@ -57,7 +58,8 @@ def storage_root(node: torch.fx.Node) -> torch.fx.Node:
 class GraphImporter:
     """Builds one `_C.Graph` from the nodes of an FX graph.
 
-    `get_attr(name)` gives the constant behind a get_attr node: a tensor, which must be an input of the result.
+    `get_attr(name)` gives the constant behind a get_attr node: a tensor, which must be an input of
+    the result.
     """
 
     def __init__(self) -> None:
@@ -98,7 +100,9 @@ class GraphImporter:
             self.values[node] = [self.graph.result(number, i) for i in range(len(returns))]
 
     def _storage_of(self, node: torch.fx.Node) -> Any:
-        """as_strided counts in the storage, not in the tensor it is given: the storage's elements in memory order."""
+        """as_strided counts in the storage, not in the tensor it is given: the storage's elements
+        in memory order.
+        """
         root = storage_root(node.args[0])
         fake = root.meta["val"]
         if (
@@ -106,14 +110,16 @@ class GraphImporter:
             and fake.untyped_storage().nbytes() != fake.numel() * fake.element_size()
         ):
             raise NotImplementedError(
-                f"as_strided of a compiled graph's input that is a view of a larger storage ({fake.numel()} of "
-                f"{fake.untyped_storage().nbytes() // fake.element_size()} elements) is not implemented for tpu: "
-                "take the view inside the graph, or clone it before"
+                "as_strided of a compiled graph's input that is a view of a larger storage "
+                f"({fake.numel()} of {fake.untyped_storage().nbytes() // fake.element_size()} "
+                "elements) is not implemented for tpu: take the view inside the graph, "
+                "or clone it before"
             )
         dtype = node.args[0].meta["val"].dtype
         if dtype.itemsize != fake.dtype.itemsize:
             raise NotImplementedError(
-                f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph is not implemented for tpu"
+                f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph "
+                "is not implemented for tpu"
             )
         order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
         value = self.values[root]
@@ -132,7 +138,9 @@ class GraphImporter:
     def run(
         self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None
     ) -> list[Any]:
-        """Imports every node; returns the flattened outputs' values (None kept). `on_other` may take a node itself."""
+        """Imports every node; returns the flattened outputs' values (None kept). `on_other` may
+        take a node itself.
+        """
         outputs: list[Any] = []
         for node in fx.nodes:
             if on_other is not None and on_other(node):

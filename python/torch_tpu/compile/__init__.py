@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`torch.compile(f, backend="tpu")`: one program a graph, through AOTAutograd and eager's own lowerings.
+"""`torch.compile(f, backend="tpu")`: one program a graph, through AOTAutograd and eager's own
+lowerings.
 
 Example:
     >>> f = torch.compile(lambda x: torch.tanh(x) * 2, backend="tpu", fullgraph=True, dynamic=False)

@@ -57,7 +57,9 @@ def tpu_backend(
 
 
 def register() -> None:
-    """Makes the name "tpu" known to Dynamo where the package is not installed (its entry point does it otherwise)."""
+    """Makes the name "tpu" known to Dynamo where the package is not installed (its entry point does
+    it otherwise).
+    """
     from torch._dynamo.backends.registry import list_backends, register_backend
 
     if "tpu" not in list_backends(exclude_tags=()):

@@ -19,7 +19,8 @@ def _meta_twin(fake: torch.Tensor) -> torch.Tensor:
 
 
 class GraphProgram:
-    """What AOTAutograd calls: takes the graph's inputs, returns its outputs; mutated inputs get new contents in place.
+    """What AOTAutograd calls: takes the graph's inputs, returns its outputs; mutated inputs get new
+    contents in place.
 
     Args:
         gm: functional graph of aten operators; mutation only as final `copy_` into placeholders.
@@ -27,7 +28,8 @@ class GraphProgram:
         is_inference: no autograd around the graph.
 
     Raises:
-        NotImplementedError: an operator of the graph has neither lowering nor decomposition; the text names it.
+        NotImplementedError: an operator of the graph has neither lowering nor decomposition; the
+            text names it.
     """
 
     def __init__(self, gm: torch.fx.GraphModule, name: str, is_inference: bool) -> None:
@@ -54,7 +56,8 @@ class GraphProgram:
                 return True
             return False
 
-        # Constants are inputs too: a program holds no weights, and equal programs of other constants are shared.
+        # Constants are inputs too: a program holds no weights, and equal programs of other
+        # constants are shared.
         inputs = [n for n in gm.graph.nodes if n.op == "placeholder"]
         for node in inputs:
             importer.add_input(node)
@@ -70,7 +73,8 @@ class GraphProgram:
             outputs = importer.run(gm.graph, take)
         except Missing as e:
             raise NotImplementedError(
-                f"torch.compile(backend='tpu'): the graph {name} uses {e}, which has neither a lowering nor a decomposition for tpu"
+                f"torch.compile(backend='tpu'): the graph {name} uses {e}, "
+                "which has neither a lowering nor a decomposition for tpu"
             ) from None
         importer.add_input = original_add
 
@@ -85,7 +89,7 @@ class GraphProgram:
         aliased = _aliased_outputs(output_nodes) if is_inference else {}
         seen: dict[torch.fx.Node, tuple[str, Any]] = {}
         roots: dict[torch.fx.Node, int] = {}  # results that outputs are views of
-        for node, value in zip(output_nodes, outputs):
+        for node, value in zip(output_nodes, outputs, strict=True):
             if not isinstance(node, torch.fx.Node):
                 self.sources.append(("constant", node))
             elif node in placeholders:
@@ -128,8 +132,8 @@ class GraphProgram:
             importer.graph.output(written[i])
         self.is_plain = all(source == ("result", i) for i, source in enumerate(self.sources))
         self.lowerings: list[str] = importer.graph.lowerings()
-        # The program lives on the device: CPU inputs move there (0-dim ones that are only read are operands as they are), and
-        # those it writes, an optimizer's step counts say, come back.
+        # The program lives on the device: CPU inputs move there (0-dim ones that are only read are
+        # operands as they are), and those it writes, an optimizer's step counts say, come back.
         on_cpu = [
             i
             for i, n in enumerate(inputs)
@@ -141,7 +145,8 @@ class GraphProgram:
         direct = self.is_plain and not self.constants and not self.host_inputs
         # What AOTAutograd calls: the C++ object itself where nothing is to do around it.
         self.callable: Callable[[list[Any]], list[Any]] = self.compiled if direct else _Boxed(self)
-        # AOTAutograd hands a list that we may clear. On the instance: Dynamo's wrappers copy an instance's attributes only.
+        # AOTAutograd hands a list that we may clear. On the instance: Dynamo's wrappers copy an
+        # instance's attributes only.
         self.callable._boxed_call = True  # type: ignore[attr-defined]
 
     def __call__(self, args: list[Any]) -> list[Any]:
@@ -151,7 +156,7 @@ class GraphProgram:
         for i in self.host_inputs:
             inputs[i] = inputs[i].to("tpu")
         results = self.compiled(inputs + self.constants if self.constants else inputs)
-        for i, tensor in zip(self.host_written, host):
+        for i, tensor in zip(self.host_written, host, strict=True):
             tensor.copy_(inputs[i])
         if self.is_plain:
             return results
@@ -180,7 +185,9 @@ class _Boxed:
 
 
 def _aliased_outputs(nodes: list[Any]) -> dict[torch.fx.Node, torch.fx.Node]:
-    """Outputs that share a storage, and the node that made it: they must alias each other as they do in eager."""
+    """Outputs that share a storage, and the node that made it: they must alias each other as they
+    do in eager.
+    """
     groups: dict[int, list[torch.fx.Node]] = {}
     for n in nodes:
         if (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TPU's compiler says of programs, with no TPU: libtpu compiles ahead of time for a named topology.
+"""What a TPU's compiler says of programs, with no TPU: libtpu compiles ahead of time for a named
+topology.
 
 Example (in a process of its own: libtpu reads its environment once and stays loaded):
     python -m torch_tpu.plan programs.json --target v6e --out report.json

@@ -20,13 +20,16 @@ __all__ = ["TARGETS", "compile_here", "compile_programs", "recording"]
 # One chip each (tpu7x's two cores are two devices).
 TARGETS = {"v5e": "v5e:1x1", "v6e": "v6e:1x1", "v7x": "tpu7x:1x1x1"}
 
-# Peak figures of one device from JAX's public table (jax/_src/tpu_info.py): bf16 FLOP/s, HBM bytes/s.
+# Peak figures of one device from JAX's public table (jax/_src/tpu_info.py): bf16 FLOP/s, HBM
+# bytes/s.
 PEAK = {"v5e": (197e12, 0.82e12), "v6e": (920e12, 1.64e12), "v7x": (1155e12, 3.70e12)}
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[dict[str, str]]:
-    """Collects the programs that are compiled or loaded meanwhile, by text: {StableHLO text: operator or graph name}."""
+    """Collects the programs that are compiled or loaded meanwhile, by text: {StableHLO text:
+    operator or graph name}.
+    """
     programs: dict[str, str] = {}
     _C.clear_programs()
     _C.keep_program_texts(True)
@@ -38,7 +41,9 @@ def recording() -> Iterator[dict[str, str]]:
 
 
 def floor_seconds(target: str, cost: dict[str, float]) -> float:
-    """Roofline bound of a program: the larger of FLOPs at bf16 peak and bytes moved at HBM bandwidth, in seconds."""
+    """Roofline bound of a program: the larger of FLOPs at bf16 peak and bytes moved at HBM
+    bandwidth, in seconds.
+    """
     flops, bandwidth = PEAK[target]
     return max(cost.get("flops", 0.0) / flops, cost.get("bytes accessed", 0.0) / bandwidth)
 
@@ -46,8 +51,8 @@ def floor_seconds(target: str, cost: dict[str, float]) -> float:
 def compile_here(programs: Sequence[tuple[str, str]], target: str) -> list[dict[str, Any]]:
     """Compiles (name, text) pairs in this process, which loads libtpu.
 
-    Returns: one record a program: name, ok, memory (bytes), flops, bytes, optimal_seconds (the compiler's), floor_seconds
-        (roofline), or error (the compiler's message).
+    Returns: one record a program: name, ok, memory (bytes), flops, bytes, optimal_seconds (the
+        compiler's), floor_seconds (roofline), or error (the compiler's message).
     """
     compiler = _C.CompileTarget(platform.libtpu_path(), TARGETS[target])
     records = []

@@ -30,7 +30,7 @@ def tensors(tree) -> list[torch.Tensor]:
 def assert_matches_cpu(
     f: Callable, *args, reference: torch.dtype | None = None, **tolerance
 ) -> None:
-    """Asserts that `f` of the arguments on the device gives what it gives on the CPU, gradients too.
+    """Asserts that `f` of the arguments on the device gives what it gives on CPU, gradients too.
 
     Args:
         args: CPU arguments; those that require grad are differentiated.

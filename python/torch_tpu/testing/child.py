@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in a process of their own: for environment variables, forks, and whatever must not touch this process."""
+"""Programs in a process of their own: for environment variables, forks, and whatever must not touch
+this process.
+"""
 
 from __future__ import annotations
 

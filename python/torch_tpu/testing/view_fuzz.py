@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of views, in-place writes and reads, run on "tpu" and on CPU; a difference is shrunk to a few lines.
+"""Random programs of views, in-place writes and reads, run on "tpu" and on CPU; a difference is
+shrunk to a few lines.
 
     python -m torch_tpu.testing.view_fuzz --programs 20000 --seed 0 [--compile-every 10]
 
-A program is a list of lines over a pool of tensors t0, t1, ...; each line reads or writes earlier ones. The same lines run on
-both devices. At the end every tensor's values, sizes, strides and offset must agree; a line that raises on CPU must raise the
-same type on tpu. Shapes come from small sets, so that programs compile rarely.
+A program is a list of lines over a pool of tensors t0, t1, ...; each line reads or writes earlier
+ones. The same lines run on both devices. At the end every tensor's values, sizes, strides and
+offset must agree; a line that raises on CPU must raise the same type on tpu. Shapes come from small
+sets, so that programs compile rarely.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def _view(r: random.Random, t: torch.Tensor, name: str) -> str | None:
         room = (
             t.untyped_storage().nbytes() // t.element_size()
             - 1
-            - sum((a - 1) * b for a, b in zip(size, stride))
+            - sum((a - 1) * b for a, b in zip(size, stride, strict=True))
         )
         if room < 0:
             return None
@@ -109,9 +111,11 @@ def _view(r: random.Random, t: torch.Tensor, name: str) -> str | None:
 
 
 def _overlaps(t: torch.Tensor) -> bool:
-    """Whether two indices of t reach one element: what a write leaves there depends on its order, also on CPU."""
+    """Whether two indices of t reach one element: what a write leaves there depends on its order,
+    also on CPU.
+    """
     offsets = [0]
-    for size, stride in zip(t.shape, t.stride()):
+    for size, stride in zip(t.shape, t.stride(), strict=True):
         offsets = [o + k * stride for o in offsets for k in range(size)]
     return len(set(offsets)) < len(offsets)
 
@@ -142,7 +146,8 @@ def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor
         ]
     )
     d = t.dim()
-    # A source that shares the storage but not the exact layout: CPU reads what it has already written, in its loop's order.
+    # A source that shares the storage but not the exact layout: CPU reads what it has already
+    # written, in its loop's order.
     apart = [
         i
         for i, o in enumerate(pool)
@@ -160,7 +165,8 @@ def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor
     if kind == "zero":
         return f"{name}.zero_()"
     if kind == "clamp":
-        return f"{name}.clamp_({r.choice([-2, 1])}, {r.choice([3, 9])})"  # not 0: CPU and XLA differ in max(-0., 0.)'s sign
+        # not 0: CPU and XLA differ in max(-0., 0.)'s sign
+        return f"{name}.clamp_({r.choice([-2, 1])}, {r.choice([3, 9])})"
     if kind == "copy" and same:
         return f"{name}.copy_(t{r.choice(same)})"
     if kind == "add_tensor" and same:
@@ -177,17 +183,29 @@ def _write(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor
         n = t.shape[0]
         index = [r.randrange(n) for _ in range(3)]
         if r.random() < 0.5:
-            return f"{name}.index_put_((torch.tensor({index}, device=device),), torch.tensor(2, dtype={name}.dtype, device=device), accumulate=True)"
+            return (
+                f"{name}.index_put_((torch.tensor({index}, device=device),), "
+                f"torch.tensor(2, dtype={name}.dtype, device=device), accumulate=True)"
+            )
         index = sorted(set(index))
-        return f"{name}.index_put_((torch.tensor({index}, device=device),), torch.tensor({r.choice([4, 6])}, dtype={name}.dtype, device=device))"
+        return (
+            f"{name}.index_put_((torch.tensor({index}, device=device),), "
+            f"torch.tensor({r.choice([4, 6])}, dtype={name}.dtype, device=device))"
+        )
     if kind == "masked_fill":
         return f"{name}.masked_fill_({name} > 3, {r.choice([1, -1])})"
     if kind == "mask_set" and t.numel():
         return f"{name}[{name} < 2] = {r.choice([8, -4])}"
     if kind == "index_add" and d >= 1 and t.numel():
-        return f"{name}.index_add_(0, torch.tensor([0, {t.shape[0] - 1}, 0], device=device), {name}.detach().clone()[:1].expand({[3, *t.shape[1:]]}))"
+        return (
+            f"{name}.index_add_(0, torch.tensor([0, {t.shape[0] - 1}, 0], device=device), "
+            f"{name}.detach().clone()[:1].expand({[3, *t.shape[1:]]}))"
+        )
     if kind == "scatter_add" and d == 1 and t.numel():
-        return f"{name}.scatter_add_(0, torch.tensor([0, 0, {t.shape[0] - 1}], device=device), torch.ones(3, dtype={name}.dtype, device=device))"
+        return (
+            f"{name}.scatter_add_(0, torch.tensor([0, 0, {t.shape[0] - 1}], device=device), "
+            f"torch.ones(3, dtype={name}.dtype, device=device))"
+        )
     if kind == "setitem" and d >= 1 and t.numel():
         return f"{name}[{r.randrange(t.shape[0])}] = {r.choice([11, 12])}"
     return None
@@ -214,7 +232,9 @@ def _read(r: random.Random, t: torch.Tensor, name: str, pool: list[torch.Tensor]
 
 
 def generate(seed: int, grad: bool | None = None) -> list[str]:
-    """The lines of program number `seed`. `grad`: the first tensor requires a gradient and the last lines run backward."""
+    """The lines of program number `seed`. `grad`: the first tensor requires a gradient and the last
+    lines run backward.
+    """
     r = random.Random(seed)
     if grad is None:
         grad = r.random() < 0.15
@@ -290,7 +310,7 @@ def _compiled(lines: list[str], device: str, backend: str) -> dict[str, torch.Te
     exec(lines[0], env)  # noqa: S102
     torch._dynamo.reset()
     out = torch.compile(env["program"], backend=backend, dynamic=False)(env["t0"], device)
-    return dict(zip(names, out))
+    return dict(zip(names, out, strict=True))
 
 
 def _compiled_difference(
@@ -322,7 +342,10 @@ def _compare(
         if (w.shape, w.dtype, w.stride()) != (g.shape, g.dtype, g.stride()) or (
             offsets and w.storage_offset() != g.storage_offset()
         ):
-            return f"{k}: {g.dtype}{list(g.shape)} strides {g.stride()} offset {g.storage_offset()} for {w.dtype}{list(w.shape)} {w.stride()} {w.storage_offset()}"
+            return (
+                f"{k}: {g.dtype}{list(g.shape)} strides {g.stride()} offset {g.storage_offset()} "
+                f"for {w.dtype}{list(w.shape)} {w.stride()} {w.storage_offset()}"
+            )
         if not torch.equal(_plain(w), _plain(g)):
             return f"{k}: {g.detach().cpu().tolist()} for {w.detach().tolist()}"
     return None
@@ -349,7 +372,9 @@ def check(lines: list[str], compiled: bool = False) -> str | None:
 
 
 def shrink(lines: list[str], compiled: bool = False) -> list[str]:
-    """Fewer lines that still differ. A line goes if the rest still runs on CPU; its name's later uses go with it."""
+    """Fewer lines that still differ. A line goes if the rest still runs on CPU; its name's later
+    uses go with it.
+    """
     changed = True
     while changed:
         changed = False
@@ -383,14 +408,12 @@ def main(argv: list[str] | None = None) -> int:
         if difference:
             failures += 1
             small = shrink(lines, difference.startswith("compiled"))
-            print(
-                f"--- program {args.seed + k}: {check(small, difference.startswith('compiled')) or difference}\n    "
-                + "\n    ".join(small),
-                flush=True,
-            )
+            smallest = check(small, difference.startswith("compiled")) or difference
+            print("\n    ".join([f"--- program {args.seed + k}: {smallest}", *small]), flush=True)
         if (k + 1) % 500 == 0:
             print(
-                f"{k + 1} programs, {failures} differences, {time.time() - began:.0f} s, {torch.tpu.compile_stats()['compiles']} compiles",
+                f"{k + 1} programs, {failures} differences, {time.time() - began:.0f} s, "
+                f"{torch.tpu.compile_stats()['compiles']} compiles",
                 flush=True,
             )
     print(f"{args.programs} programs, {failures} differences")

@@ -7,10 +7,10 @@ from torch_tpu.tpu import amp, devices, memory, modes, random, stats, streams
 from torch_tpu.tpu.amp import get_amp_supported_dtype, is_bf16_supported
 from torch_tpu.tpu.devices import (
     DeviceProperties,
-    _exchange_device,
-    _is_in_bad_fork,
-    _lazy_init,
-    _maybe_exchange_device,
+    _exchange_device as _exchange_device,
+    _is_in_bad_fork as _is_in_bad_fork,
+    _lazy_init as _lazy_init,
+    _maybe_exchange_device as _maybe_exchange_device,
     current_device,
     device,
     device_count,

@@ -49,7 +49,7 @@ class Stream(torch.Stream):
 
 
 class _EventType(type):
-    """An Event is a torch.Event of our device: core takes no subclass where it compares two of them."""
+    """An Event is a torch.Event of our device: core compares no two of a subclass."""
 
     def __instancecheck__(cls, obj: object) -> bool:
         return isinstance(obj, torch.Event) and obj.device is not None and obj.device.type == "tpu"

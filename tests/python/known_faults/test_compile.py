@@ -145,7 +145,10 @@ def test_cmp_13_sums_over_repeated_rows(write):
 def test_cmp_14_broadcast_difference_and_full_reduction(m, n):
     a, b = torch.arange(float(m)), torch.arange(float(n))
     for reduce in (torch.sum, torch.mean):
-        f = lambda a, b, r=reduce: r(a[:, None] - b[None, :])  # noqa: E731
+
+        def f(a, b, r=reduce):
+            return r(a[:, None] - b[None, :])
+
         assert_close(compiled(f)(a.to("tpu"), b.to("tpu")).cpu(), f(a, b))
 
 
@@ -159,7 +162,9 @@ def test_cmp_16_rms_norm_of_one_row(shape):
 
 
 def test_cmp_17_polygamma_of_an_integer():
-    f = lambda x: torch.special.polygamma(0, x)  # noqa: E731
+    def f(x):
+        return torch.special.polygamma(0, x)
+
     x = torch.tensor([2], device="tpu")
     for y in (f(x), compiled(f)(x)):
         assert y.dtype == torch.float32
@@ -230,6 +235,9 @@ def test_cmp_25_in_place_changes_of_shape(reshape):
 def test_eag_rows_hold_in_a_compiled_function():
     # A few whose eager tests are about the kind of value, not of call.
     x = torch.tensor([1.0, float("nan"), 3.0])
-    f = lambda x: (x.max(), x.argmax(), x.clamp(min=2), F.softmax(x * float("inf"), 0))  # noqa: E731
+
+    def f(x):
+        return (x.max(), x.argmax(), x.clamp(min=2), F.softmax(x * float("inf"), 0))
+
     for e, a in zip(f(x), compiled(f)(x.to("tpu")), strict=True):
         assert_close(a.cpu(), e, equal_nan=True)

@@ -17,7 +17,9 @@ from torch.testing import assert_close
 
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
-NAMED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64]  # fmt: skip
+WHOLE = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+NAMED = [*WHOLE, *FLOATS, torch.complex64]
 
 
 @pytest.mark.parametrize("dtype", NAMED, ids=str)
@@ -81,7 +83,12 @@ def test_dty_07_every_pair_of_dtypes_promotes_as_on_the_cpu(left, f):
         b = torch.tensor([1, 1, 2, 0]).to(right)
         got, expected = f(a.to("tpu"), b.to("tpu")), f(a, b)
         assert got.dtype == expected.dtype, right
-        assert_close(got.cpu(), expected, equal_nan=True, msg=lambda m: f"{left} and {right}: {m}")  # noqa: B023
+        assert_close(
+            got.cpu(),
+            expected,
+            equal_nan=True,
+            msg=lambda m, pair=f"{left} and {right}": f"{pair}: {m}",
+        )
         # A float16 tensor by a complex number is complex32, which XLA has not.
         if f is operator.mul and (left, right) != (torch.float16, torch.complex64):
             scalar = f(a.to("tpu"), b[0].to("tpu"))
@@ -232,7 +239,10 @@ def test_dty_20_bools_come_back_unchanged(shape):
 @pytest.mark.parametrize("training", [False, True])
 def test_dty_22_batch_norm_of_16_bits_with_float32_statistics(dtype, training):
     x, mean, variance = torch.rand(2, 3, 4), torch.rand(3), torch.rand(3) + 0.5
-    norm = lambda x, m, v: F.batch_norm(x, m.clone(), v.clone(), training=training)  # noqa: E731
+
+    def norm(x, m, v):
+        return F.batch_norm(x, m.clone(), v.clone(), training=training)
+
     got = norm(x.to("tpu", dtype), mean.to("tpu"), variance.to("tpu"))
     assert got.dtype == dtype
     assert_close(got.float().cpu(), norm(x, mean, variance), rtol=2e-2, atol=2e-2)

@@ -96,9 +96,9 @@ def test_eag_41_adaptive_pools_that_do_not_divide(size, out):
 def test_eag_43_average_pool_options_do_not_share_a_program():
     x, y = torch.ones(1, 3, 3), torch.ones(1, 4, 4)
     for include in (True, False, True):
-        assert_matches_cpu(lambda x: F.avg_pool2d(x, 2, 2, 1, True, include), x)
+        assert_matches_cpu(lambda x, i=include: F.avg_pool2d(x, 2, 2, 1, True, i), x)
     for divisor in (2, 3, None):
-        assert_matches_cpu(lambda y: F.avg_pool2d(y, 2, divisor_override=divisor), y)
+        assert_matches_cpu(lambda y, d=divisor: F.avg_pool2d(y, 2, divisor_override=d), y)
     assert F.avg_pool2d(y.to("tpu"), 2, divisor_override=2).flatten().tolist() == [2] * 4
 
 
@@ -158,7 +158,10 @@ def test_eag_49_recurrent_layers_in_both_directions_and_orders(cell):
 @pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU])
 def test_eag_49_packed_sequences(cell):
     layer, x = cell(5, 4), torch.randn(6, 3, 5)
-    pack = lambda x: nn.utils.rnn.pack_padded_sequence(x, [6, 4, 1])  # noqa: E731
+
+    def pack(x):
+        return nn.utils.rnn.pack_padded_sequence(x, [6, 4, 1])
+
     expected, _ = nn.utils.rnn.pad_packed_sequence(layer(pack(x))[0])
     got, _ = nn.utils.rnn.pad_packed_sequence(layer.to("tpu")(pack(x.to("tpu")))[0])
     assert_close(got.cpu(), expected)

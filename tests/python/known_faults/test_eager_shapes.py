@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of eager operators on other devices: empty and rank-0 tensors, scalars, NaN, order, indices.
+"""Faults of eager operators on other devices: empty and rank-0 tensors, scalars, NaN, order,
+indices.
 
 Each test is named by the row of the collection that it stands for; test_rows.py lists the rows.
 """

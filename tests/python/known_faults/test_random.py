@@ -6,6 +6,8 @@ Each test is named by the row of the collection that it stands for; test_rows.py
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -95,6 +97,7 @@ def test_rng_08_checkpoint_recomputes_the_same_mask(reentrant):
     assert torch.equal(x.grad, y.detach())
 
 
+kaiming = partial(nn.init.kaiming_uniform_, nonlinearity="linear")
 N = 100_000
 DISTRIBUTIONS = {
     "normal_": (lambda x: x.normal_(1, 2), 1, 2, (-20, 20)),
@@ -105,7 +108,7 @@ DISTRIBUTIONS = {
     "random_": (lambda x: x.random_(0, 10), 4.5, 8.25**0.5, (0, 9)),
     "bernoulli_": (lambda x: x.bernoulli_(0.3), 0.3, 0.21**0.5, (0, 1)),
     "poisson": (lambda x: torch.poisson(torch.full_like(x, 4)), 4, 2, (0, 30)),
-    "kaiming": (lambda x: nn.init.kaiming_uniform_(x.view(100, -1), nonlinearity="linear").flatten(), 0, (1 / 1000) ** 0.5, (-1, 1)),
+    "kaiming": (lambda x: kaiming(x.view(100, -1)).flatten(), 0, (1 / 1000) ** 0.5, (-1, 1)),
     "trunc_normal_": (lambda x: nn.init.trunc_normal_(x), 0, 0.8796, (-2, 2)),
 }  # fmt: skip
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of the collection of faults that users of other devices reported, and where each is.
 
-A row is a test in this folder whose name starts with its id, or it waits. Rows of other areas (diffusers, distributed, dynamic shape,
-generate, install, kernels, profiler) belong to the suites of those areas.
+A row is a test in this folder whose name starts with its id, or it waits. Rows of other areas
+(diffusers, distributed, dynamic shape, generate, install, kernels, profiler) belong to the suites
+of those areas.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from pathlib import Path
 ROWS = {
     "CMP": [1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25],
     "DTY": [1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25, 26, 28, 29],
-    "EAG": [1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25, 26, 28, 29, 31, 32, 34, 35, 37, 38, 40, 41, 43, 44, 46, 47, 49]
-    + [50, 52, 53, 55, 56, 58, 59, 61],
+    "EAG": [1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25, 26, 28, 29, 31, 32]
+    + [34, 35, 37, 38, 40, 41, 43, 44, 46, 47, 49, 50, 52, 53, 55, 56, 58, 59, 61],
     "MEM": [1, 2, 4, 5, 7, 8],
     "RNG": [1, 2, 4, 5, 7, 8, 10, 11, 13],
     "SAV": [1, 2, 4, 5, 7, 8, 10, 11],
@@ -22,13 +23,15 @@ ROWS = {
 }  # fmt: skip
 
 WAITING = {
-    "SAV-11": 'safetensors\' own code accepts a fixed list of device names ("device tpu is invalid"); load on the CPU and move',
+    "SAV-11": "safetensors' own code accepts a fixed list of device names "
+    '("device tpu is invalid"); load on the CPU and move',
     "EAG-61": "torchvision is not among the test requirements; nms and roi_align are its operators",
 }
 # Rows that are tested but for a part.
 PARTS_WAITING = {
     "EAG-19": "3 x 4,194,305 elements take too long on XLA:CPU; 3 x 70,001 is tested",
-    "EAG-29": "index_add of an empty index is refused by PyTorch's meta function: select() of an empty source",
+    "EAG-29": "index_add of an empty index is refused by PyTorch's meta function: "
+    "select() of an empty source",
     "EAG-31": "embedding_bag has no lowering yet",
     "EAG-32": "embedding_bag has no lowering yet",
     "EAG-58": "16384 x 16384 in bfloat16 takes minutes on XLA:CPU; 1000 is tested",

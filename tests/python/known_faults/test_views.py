@@ -103,7 +103,7 @@ WRITES = {
     "foreach_add_": lambda row, i: torch._foreach_add_([row], 1.0),
     "out=": lambda row, i: torch.add(torch.ones_like(row), 1, out=row),
     "out= reduction": lambda row, i: torch.sum(torch.ones(4, 3, device=row.device), 1, out=row),
-    "out= matmul": lambda row, i: torch.mv(torch.ones(4, 3, device=row.device), torch.ones(3, device=row.device), out=row),
+    "out= matmul": lambda row, i: torch.mv(row.new_ones(4, 3), row.new_ones(3), out=row),
 }  # fmt: skip
 
 TARGETS = {
@@ -207,7 +207,8 @@ def test_viw_13_joins_of_slices_of_one_tensor(f):
     assert_matches_cpu(lambda t: f((t[::2], t[1::2], t[:4].flip(0))), t)
 
 
-# These take more than one argument, or give a dtype or a pair of which the test knows nothing; jiterator is CUDA's.
+# These take more than one argument, or give a dtype or a pair of which the test knows nothing;
+# jiterator is CUDA's.
 NOT_PLAIN = re.compile("polygamma|chalf|fill|prelu|threshold|frexp|jiterator")
 
 
@@ -342,7 +343,10 @@ def test_viw_25_row_slices_of_any_width(width, dtype):
 
 def test_viw_26_products_of_strided_inputs_with_an_odd_offset():
     base = torch.randn(20000)
-    strided = lambda b: b.as_strided((2, 4, 8, 16), (512, 128, 16, 1), 997)  # noqa: E731
+
+    def strided(b):
+        return b.as_strided((2, 4, 8, 16), (512, 128, 16, 1), 997)
+
     assert_matches_cpu(lambda b: strided(b) @ strided(b).mT, base)
     assert_matches_cpu(
         lambda b: F.scaled_dot_product_attention(strided(b), strided(b), strided(b)), base

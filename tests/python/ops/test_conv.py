@@ -88,7 +88,8 @@ def test_conv_of_16_bit_floats_sums_in_f32(dtype):
         tensor(8, 32, 3, 3, dtype=dtype),
         tensor(8, dtype=dtype),
     )
-    # The gradients come from the same rounded numbers; a sum of 288 products near 0 keeps its terms' rounding.
+    # The gradients come from the same rounded numbers; a sum of 288 products near 0 keeps its
+    # terms' rounding.
     tolerance = (
         {"rtol": 2e-2, "atol": 3e-2} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 5e-3}
     )

@@ -32,7 +32,10 @@ def test_constants_match_cpu(dtype, shape):
     for f in (torch.zeros, torch.ones):
         assert_same_on_both(lambda d, f=f: f(shape, dtype=dtype, device=d))
     assert_same_on_both(lambda d: torch.full(shape, 1, dtype=dtype, device=d))
-    like = lambda d: torch.empty(shape, dtype=dtype, device=d)  # noqa: E731
+
+    def like(d):
+        return torch.empty(shape, dtype=dtype, device=d)
+
     assert_same_on_both(lambda d: torch.full_like(like(d), 1))
     assert_same_on_both(lambda d: torch.ones_like(like(d)))
     assert_same_on_both(lambda d: like(d).new_zeros(4, 1))

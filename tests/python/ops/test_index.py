@@ -101,8 +101,8 @@ def test_nonzero_and_masked_select_match_cpu(shape):
     x = torch.randn(shape)
     assert_matches_cpu(lambda x: (x > 0).nonzero(), x)
     assert_matches_cpu(lambda x: x.masked_select(x > 0), x)
+    f = torch.nonzero_static
     for size in (0, 3, 300):
-        f = torch.nonzero_static
         assert_matches_cpu(lambda x, n=size: f(x > 0, size=n, fill_value=-7), x)
 
 

@@ -29,7 +29,9 @@ def test_functions_of_a_positive_matrix_and_gradients_match_cpu(f):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_solve_and_gradient_match_cpu(transposed):
-    f = lambda a, b: torch.linalg.solve(a.mT if transposed else a, b)
+    def f(a, b):
+        return torch.linalg.solve(a.mT if transposed else a, b)
+
     assert_matches_cpu(f, positive(4), matrix(2, 4, 3), **TOLERANCE)
     assert_matches_cpu(f, positive(4), matrix(2, 4), **TOLERANCE)
     assert_matches_cpu(
@@ -86,7 +88,10 @@ def test_eigh_matches_cpu_up_to_the_vectors_phase(dtype, uplo):
 def test_matrix_exp_cross_and_triangles_match_cpu():
     assert_matches_cpu(torch.linalg.matrix_exp, torch.randn(3, 4, 4) * 2, **TOLERANCE)
     assert_matches_cpu(torch.linalg.cross, matrix(4, 3), matrix(4, 3))
-    f = lambda a, b: torch.linalg.solve_triangular(a, b, upper=True)
+
+    def f(a, b):
+        return torch.linalg.solve_triangular(a, b, upper=True)
+
     assert_matches_cpu(f, positive(4), matrix(2, 4, 3), **TOLERANCE)
     assert_matches_cpu(
         torch.cholesky_solve, matrix(4, 3), torch.randn(4, 4).tril() + 4 * torch.eye(4), **TOLERANCE

@@ -117,10 +117,13 @@ def test_margin_losses_match_cpu(shape, reduction):
         )
     x, target = tensor(*shape), torch.randint(4, shape[:-1])
     for p in (1, 2):
+        options = {"p": p, "margin": 0.7, "reduction": reduction}
         assert_matches_cpu(
-            lambda x, t, w, p=p: F.multi_margin_loss(x, t, p=p, margin=0.7, weight=w, reduction=reduction),
-            x, target, torch.rand(4),
-        )  # fmt: skip
+            lambda x, t, w, o=options: F.multi_margin_loss(x, t, weight=w, **o),
+            x,
+            target,
+            torch.rand(4),
+        )
     listed = torch.tensor([3, 0, -1, 1]).expand(shape).contiguous()
     assert_matches_cpu(lambda x, t: F.multilabel_margin_loss(x, t, reduction=reduction), x, listed)
 

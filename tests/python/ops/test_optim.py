@@ -16,7 +16,9 @@ def lists(dtype: torch.dtype = torch.float32, positive: bool = False) -> list[to
 
 
 def moved(args):
-    move = lambda x: x.to("tpu") if isinstance(x, torch.Tensor) else x
+    def move(x):
+        return x.to("tpu") if isinstance(x, torch.Tensor) else x
+
     return [[move(x) for x in a] if isinstance(a, list) else move(a) for a in args]
 
 

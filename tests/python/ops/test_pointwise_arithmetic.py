@@ -51,7 +51,8 @@ BINARY = [
 @pytest.mark.parametrize("f", BINARY)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_binary_of_special_values_matches_cpu(f, dtype):
-    # The CPU's vectorized fmod gives NaN where the quotient overflows; ours is C's fmod, which is exact.
+    # The CPU's vectorized fmod gives NaN where the quotient overflows; ours is C's fmod, which is
+    # exact.
     values = EDGES[:-1] if f in (torch.fmod, torch.remainder) else EDGES
     assert_matches_cpu(f, *pairs(values, dtype))
 
@@ -106,7 +107,10 @@ def test_tensors_promote_as_on_cpu(a, b):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_16_bit_floats_are_rounded_once(dtype):
     x, y = (make_tensor((64,), dtype=dtype, device="cpu", low=1, high=3) for _ in range(2))
-    f = lambda x, y: torch.addcmul(x, x, y, value=0.3)  # noqa: E731
+
+    def f(x, y):
+        return torch.addcmul(x, x, y, value=0.3)
+
     assert torch.equal(f(x.to("tpu"), y.to("tpu")).cpu(), f(x.float(), y.float()).to(dtype))
 
 
@@ -303,5 +307,7 @@ def test_addr_refuses_a_matrix_as_cpu_does():
 
 
 def test_addr_refuses_a_fraction_for_integers_in_cpus_words():
-    i = lambda d: torch.ones(3, device=d, dtype=torch.int64)
+    def i(d):
+        return torch.ones(3, device=d, dtype=torch.int64)
+
     assert_same_error(lambda d: torch.addr(i(d), i(d), i(d), beta=0.5))

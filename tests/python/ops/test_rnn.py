@@ -17,14 +17,15 @@ def assert_same_run(ours, theirs, x, state=None):
     """Outputs, final states and the gradients of input and parameters are the CPU's."""
     x = x.requires_grad_()
     moved = x.detach().to("tpu").requires_grad_()
-    to = lambda s: (
-        None
-        if s is None
-        else tuple(t.to("tpu") for t in s)
-        if isinstance(s, tuple)
-        else s.to("tpu")
-    )  # noqa: E731
-    flat = lambda r: [t for e in r for t in (e if isinstance(e, tuple) else (e,))]  # noqa: E731
+
+    def to(s):
+        if s is None:
+            return None
+        return tuple(t.to("tpu") for t in s) if isinstance(s, tuple) else s.to("tpu")
+
+    def flat(r):
+        return [t for e in r for t in (e if isinstance(e, tuple) else (e,))]
+
     got, want = ours(moved, to(state)), theirs(x, state)
     got, want = ((r,) if isinstance(r, torch.Tensor) else r for r in (got, want))
     for g, w in zip(flat(got), flat(want), strict=True):

@@ -41,17 +41,26 @@ def test_of_duplicates_the_last_wins():
 @pytest.mark.parametrize("include_self", [True, False])
 def test_reductions_match_cpu(dtype, reduce, include_self):
     x, src = number(4, 5, 6, dtype=dtype), number(4, 5, 6, dtype=dtype)
-    f = lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self=include_self)
+
+    def f(x, i, s):
+        return x.scatter_reduce(0, i, s, reduce, include_self=include_self)
+
     assert_matches_cpu(f, x, indices(4, 4, 5, 3), src)
     if reduce != "sum":
-        g = lambda x, i, s: x.index_reduce(1, i, s, reduce, include_self=include_self)
+
+        def g(x, i, s):
+            return x.index_reduce(1, i, s, reduce, include_self=include_self)
+
         assert_matches_cpu(g, x, indices(5, 5), src)
 
 
 @pytest.mark.parametrize("reduce", ["amax", "amin", "sum"])
 def test_nan_survives_a_reduction(reduce):
     src = torch.tensor([torch.nan, 5, torch.inf])
-    f = lambda x, i, s: x.scatter_reduce(0, i, s, reduce)
+
+    def f(x, i, s):
+        return x.scatter_reduce(0, i, s, reduce)
+
     assert_matches_cpu(f, torch.tensor([1.0, 2, 3]), torch.tensor([0, 0, 1]), src)
 
 
@@ -76,14 +85,20 @@ def test_index_add_copy_fill_match_cpu(shape):
 def test_index_put_between_whole_dimensions_matches_cpu(dtype, accumulate):
     x = number(4, 5, 6, dtype=dtype)
     i, j = torch.tensor([0, 2, 3]), torch.tensor([5, 0, 1])
-    f = lambda x, i, j, v: torch.ops.aten.index_put(x, [i, None, j], v, accumulate)
+
+    def f(x, i, j, v):
+        return torch.ops.aten.index_put(x, [i, None, j], v, accumulate)
+
     assert_matches_cpu(f, x, i, j, number(3, 5, dtype=dtype))
     assert_matches_cpu(f, x, i, j, number(1, dtype=dtype))
 
 
 def test_index_put_adds_every_duplicate():
     v = torch.randn(50, 3)
-    f = lambda x, i, v: x.index_put((i,), v, accumulate=True)
+
+    def f(x, i, v):
+        return x.index_put((i,), v, accumulate=True)
+
     assert_matches_cpu(f, torch.zeros(4, 3), indices(4, 50), v)
 
 

@@ -24,7 +24,8 @@ def test_softmax_matches_cpu(shape, dim, f, dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_softmax_of_16_bit_floats_sums_in_f32(f, dtype):
     x = make_tensor((3, 1000), dtype=dtype, device="cpu", low=-3, high=3, requires_grad=True)
-    # The gradient is formed from the rounded output, as on CPU: a rounding of it more than the reference has.
+    # The gradient is formed from the rounded output, as on CPU: a rounding of it more than the
+    # reference has.
     tolerance = (
         {"rtol": 2e-2, "atol": 4e-3} if dtype == torch.bfloat16 else {"rtol": 2e-3, "atol": 5e-4}
     )

@@ -31,7 +31,9 @@ INPUTS = {
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_stable_sort_matches_cpu(kind, descending, dim):
-    f = lambda x: torch.sort(x, dim=dim, descending=descending, stable=True)
+    def f(x):
+        return torch.sort(x, dim=dim, descending=descending, stable=True)
+
     assert_matches_cpu(f, INPUTS[kind]())
 
 
@@ -71,7 +73,10 @@ def test_search_matches_cpu(right):
     assert_matches_cpu(lambda r, v: torch.bucketize(v, r, right=right, out_int32=True), row, values)
     rows = torch.randn(3, 4, 9)
     _, order = rows.sort(-1)
-    f = lambda r, v, s: torch.searchsorted(r, v, sorter=s, right=right)
+
+    def f(r, v, s):
+        return torch.searchsorted(r, v, sorter=s, right=right)
+
     assert_matches_cpu(f, rows, torch.randn(3, 4, 5), order)
     assert_matches_cpu(lambda r: torch.searchsorted(r, 2.5, right=right), torch.tensor([1, 2, 3]))
     assert_matches_cpu(lambda r, v: torch.searchsorted(r, v), torch.empty(0), values)
@@ -104,9 +109,15 @@ def test_unique_of_nans_and_of_rows_matches_cpu():
     assert_matches_cpu(lambda x: torch.unique(x, return_counts=True), x)
     rows = torch.randint(0, 2, (20, 3))
     for dim in (0, 1):
-        f = lambda x, d=dim: torch.unique(x, dim=d, return_inverse=True, return_counts=True)
+
+        def f(x, d=dim):
+            return torch.unique(x, dim=d, return_inverse=True, return_counts=True)
+
         assert_matches_cpu(f, rows)
-        g = lambda x, d=dim: torch.unique_consecutive(x, dim=d, return_counts=True)
+
+        def g(x, d=dim):
+            return torch.unique_consecutive(x, dim=d, return_counts=True)
+
         assert_matches_cpu(g, rows)
 
 

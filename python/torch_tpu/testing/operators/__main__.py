@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m torch_tpu.testing.operators: runs the databases and writes the page of what works.
 
-Each check runs in a worker process, so that a crash or a hang costs that check only. Results are kept as they come: a run that was
-stopped goes on where it stopped with --resume.
+Each check runs in a worker process, so that a crash or a hang costs that check only. Results are
+kept as they come: a run that was stopped goes on where it stopped with --resume.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ PLUGINS = ["xla-cpu-pjrt", "lammps-jax-pjrt-cpu"]
 
 
 def serve() -> None:
-    """The worker: a line `[entry, check, samples]` in, a line `[kind, text, decomposed operators]` out."""
+    """The worker: a line `[entry, check, samples]` in, a line `[kind, text, decomposed operators]`
+    out.
+    """
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     from torch_tpu import _C

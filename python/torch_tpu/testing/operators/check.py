@@ -22,8 +22,9 @@ class Outcome(NamedTuple):
     """What a check found.
 
     Attributes:
-        kind: "pass", "missing" (NotImplementedError that names operator, dtypes and shapes), "wrong", "error", or "none" (PyTorch
-            has no sample that the CPU runs). The survey adds "crash" and "timeout".
+        kind: "pass", "missing" (NotImplementedError that names operator, dtypes and shapes),
+            "wrong", "error", or "none" (PyTorch has no sample that the CPU runs). The survey adds
+            "crash" and "timeout".
         text: the first thing that is not as on the CPU.
     """
 
@@ -35,11 +36,13 @@ class Wrong(Exception):
     """A result that is not the CPU's."""
 
 
-# Values of these are drawn: shape, dtype and device are compared, and tests/python holds their distributions.
+# Values of these are drawn: shape, dtype and device are compared, and tests/python holds their
+# distributions.
 RANDOM = re.compile(
     r"rand|normal|bernoulli|multinomial|dropout|uniform|exponential|geometric|cauchy|empty|rrelu|Fractional|fractional|multi_head_attention|lowrank"
 )
-# Which of equal values comes first is not defined: an index is compared by shape, where there may be ties.
+# Which of equal values comes first is not defined: an index is compared by shape, where there may
+# be ties.
 TIES = ("sort", "argsort", "topk", "kthvalue")
 # In-place operators that change what the tensor is, not what it holds.
 RESHAPES = (
@@ -53,8 +56,9 @@ RESHAPES = (
     "resize_",
     "resize_as_",
 )
-# Sums run in another order than the CPU's, and XLA's transcendental functions are others: what the samples' conditioning makes of
-# a few units in the last place. The CPU rounds 16-bit floats between the steps of an operator, the device once.
+# Sums run in another order than the CPU's, and XLA's transcendental functions are others: what the
+# samples' conditioning makes of a few units in the last place. The CPU rounds 16-bit floats between
+# the steps of an operator, the device once.
 TOLERANCE = {
     torch.float32: (2e-3, 2e-4),
     torch.complex64: (2e-3, 2e-4),
@@ -67,7 +71,7 @@ NAMED_GAP = re.compile(r"aten::\w+.* is not implemented for tpu.*\w+\[", re.DOTA
 
 
 def run_check(entry: str, check: str, samples: int) -> Outcome:
-    """Runs `check` of `entry` on at most `samples` of PyTorch's samples. Host fallback must be off."""
+    """Runs `check` of `entry` on at most `samples` of PyTorch's samples. Wants no host fallback."""
     torch.manual_seed(0)
     kind = entry.partition("/")[0]
     run = {"op": _operator, "module": _module, "optim": _optimizer}[kind]
@@ -148,7 +152,7 @@ def _compare_gradients(what: str, expected: Any, actual: Any, cpu: Any, tpu: Any
             _compare(f"{what}, gradient {i}", e.to_dense(), a)
 
 
-# --- operators ---------------------------------------------------------------------------------------------------
+# --- operators
 
 
 def _operator(entry: str, check: str, samples: int) -> int:
@@ -260,7 +264,8 @@ def _one_out(op: Any, what: str, sample: Any, grad: bool) -> bool:
                 continue
             before = [_used_strides(t) for t in _tensors(outs)]
             op(*moved, **kwargs, out=outs)
-            # Against the functional result: the CPU's gelu, avg_pool3d and narrow_copy write a strided out wrongly.
+            # Against the functional result: the CPU's gelu, avg_pool3d and narrow_copy write a
+            # strided out wrongly.
             processed = [sample.output_process_fn_grad(r) for r in (expected, outs)]
             ties = op.name in TIES and sample.input.dtype != torch.float32
             _compare(
@@ -292,7 +297,7 @@ OUTS = {
 }
 
 
-# --- modules and optimizers --------------------------------------------------------------------------------------
+# --- modules and optimizers
 
 
 def _module(entry: str, check: str, samples: int) -> int:
@@ -359,14 +364,19 @@ STEPS = 3
 
 
 def _trained(info: Any, device: str, options: dict) -> Iterator[torch.Tensor]:
-    """Parameters, one of them strided, after some steps of gradients that are the same on every device."""
+    """Parameters, one of them strided, after some steps of gradients that are the same on every
+    device.
+    """
     generator = torch.Generator().manual_seed(0)
-    draw = lambda *size: torch.randn(*size, generator=generator)  # noqa: E731
+
+    def draw(*size):
+        return torch.randn(*size, generator=generator)
+
     # Muon takes matrices only.
     starts = [draw(5, 3), draw(3, 4).t()] + ([] if info.optim_cls.__name__ == "Muon" else [draw(7)])
     parameters = [x.to(device).requires_grad_() for x in starts]
-    # The loop is the definition. The CPU's fused kernels are another implementation, which reads a strided parameter beside a
-    # dense gradient in memory order.
+    # The loop is the definition. The CPU's fused kernels are another implementation, which reads a
+    # strided parameter beside a dense gradient in memory order.
     if device == "cpu":
         options = {k: v for k, v in options.items() if k not in ("fused", "foreach")}
     if device == "tpu":
@@ -375,7 +385,8 @@ def _trained(info: Any, device: str, options: dict) -> Iterator[torch.Tensor]:
             for k, v in options.items()
         }
     if info.optim_cls is torch.optim.LBFGS:
-        # Its twenty inner iterations divide by differences that vanish as it converges, and rounding grows without bound.
+        # Its twenty inner iterations divide by differences that vanish as it converges, and
+        # rounding grows without bound.
         options.setdefault("max_iter", 3)
     optimizer = info.optim_cls(parameters, **options)
     for _ in range(STEPS):

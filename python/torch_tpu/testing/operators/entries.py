@@ -10,8 +10,8 @@ import torch
 
 __all__ = ["DTYPES", "checks_of", "depth", "entries", "find"]
 
-# A dtype's check runs the operator on samples of it. The first is checked in depth, gradients included; an operator that has it
-# not is checked in depth in the first one that it has.
+# A dtype's check runs the operator on samples of it. The first is checked in depth, gradients
+# included; an operator that has it not is checked in depth in the first one that it has.
 DTYPES = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
@@ -51,7 +51,9 @@ def depth(op: Any) -> str | None:
 
 @cache
 def checks_of(entry: str) -> tuple[str, ...]:
-    """The names of an entry's checks: dtypes, "in-place", "out="; "train", "eval"; "for-loop", "foreach", "fused"."""
+    """The names of an entry's checks: dtypes, "in-place", "out="; "train", "eval"; "for-loop",
+    "foreach", "fused".
+    """
     info, kind = find(entry), entry.partition("/")[0]
     if kind == "module":
         return ("train", "eval") if info.train_and_eval_differ else ("train",)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/operators.json, the record of the last survey, and docs/operators.md, the same for readers."""
+"""docs/operators.json, the record of the last survey; docs/operators.md, the same for readers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def entry_status(column: dict[str, Any], entry: str) -> tuple[str, str]:
 
 
 def stale(record: dict[str, Any]) -> list[str]:
-    """What in the record is not of this code: entries and lowerings that one has and the other has not."""
+    """What in the record is not of this code: entries and lowerings that one has and the other has
+    not.
+    """
     column = record["plugins"].get(COMPLETE, {})
     recorded = {(e, c) for e, checks in column.items() for c in checks}
     differences = [f"check {e} {c}" for e, c in sorted(recorded ^ set(all_checks()))]
@@ -113,15 +115,21 @@ def render(record: dict[str, Any]) -> str:
     lines = [
         "# What works",
         "",
-        f"PyTorch {record['torch']}'s own databases of operators (`op_db`), modules (`module_db`) and optimizers (`optim_db`), run on `tpu` against",
-        "the CPU, host fallback off. Written by `make operators-page`; do not edit. What each check found is in `operators.json`.",
+        f"PyTorch {record['torch']}'s own databases of operators (`op_db`), modules (`module_db`) "
+        "and optimizers (`optim_db`), run on `tpu` against",
+        "the CPU, host fallback off. Written by `make operators-page`; do not edit. "
+        "What each check found is in `operators.json`.",
         "",
-        "An entry *passes* if all its checks do: values, shapes and dtypes in float32 with gradients, in bfloat16, int64, bool, complex64 and",
-        "float64 where the operator has them, in place (through a view), and with `out=` (strided, empty, wrong-sized). It is *missing* if a",
-        "check ends in a NotImplementedError that names operator, dtypes and shapes. It is *listed* if there is a reason why it should not pass.",
+        "An entry *passes* if all its checks do: values, shapes and dtypes in float32 with "
+        "gradients, in bfloat16, int64, bool, complex64 and",
+        "float64 where the operator has them, in place (through a view), and with `out=` (strided, "
+        "empty, wrong-sized). It is *missing* if a",
+        "check ends in a NotImplementedError that names operator, dtypes and shapes. It is "
+        "*listed* if there is a reason why it should not pass.",
         "Drawn values are compared by shape and dtype only.",
         "",
-        f"Lowerings: {len(record['lowerings'])}. Operators that run by PyTorch's decompositions, seen in these runs: {len(record['decomposed'])}.",
+        f"Lowerings: {len(record['lowerings'])}. Operators that run by PyTorch's decompositions, "
+        f"seen in these runs: {len(record['decomposed'])}.",
         "",
         "| Plugin | Database | Entries | "
         + " | ".join(k.capitalize() for k in reversed(ORDER))

@@ -24,7 +24,8 @@ REASONS: list[tuple[str, str, str]] = [
     (
         r"op/(native|_native|_batch)_(batch_norm|norm|layer_norm).*",
         "bfloat16|float32|float64|out=",
-        "what it keeps for its backward has the shape and dtype of PyTorch's meta function and of CUDA, not of the CPU's kernel",
+        "what it keeps for its backward has the shape and dtype of PyTorch's meta function and of "
+        "CUDA, not of the CPU's kernel",
     ),
     (
         r"op/special\.bessel_.*",
@@ -34,12 +35,14 @@ REASONS: list[tuple[str, str, str]] = [
     (
         r"op/matrix_exp",
         "float32",
-        "the samples' gradients reach 1e10 and both sides lose digits: the CPU is 3.5 % off float64's, tpu 1.9 %",
+        "the samples' gradients reach 1e10 and both sides lose digits: "
+        "the CPU is 3.5 % off float64's, tpu 1.9 %",
     ),
     (
         r"module/nn\.FractionalMaxPool[23]d",
         ".*",
-        "PyTorch's sample has float64 _random_samples for a float32 input, which its meta function refuses",
+        "PyTorch's sample has float64 _random_samples for a float32 input, "
+        "which its meta function refuses",
     ),
     (r"optim/SparseAdam", ".*", "takes sparse gradients: layouts other than strided are refused"),
 ]
