@@ -80,5 +80,5 @@ def is_available() -> bool:
 def install() -> None:
     """Puts this module where PyTorch's own backends have theirs."""
     module: ModuleType = sys.modules[__name__]
-    torch.backends.tpu = module
+    vars(torch.backends)["tpu"] = module
     sys.modules["torch.backends.tpu"] = module

@@ -55,6 +55,13 @@ def storage_root(node: torch.fx.Node) -> torch.fx.Node:
     return node
 
 
+def _source(node: torch.fx.Node) -> torch.fx.Node:
+    """The tensor of which `node` is a view."""
+    source = node.args[0]
+    assert isinstance(source, torch.fx.Node)
+    return source
+
+
 class GraphImporter:
     """Builds one `_C.Graph` from the nodes of an FX graph.
 
@@ -80,7 +87,7 @@ class GraphImporter:
     def call(self, node: torch.fx.Node) -> None:
         op = node.target
         if op is operator.getitem:
-            self.values[node] = self.values[node.args[0]][node.args[1]]
+            self.values[node] = self.value(node.args[0])[node.args[1]]
             return
         if not isinstance(op, torch._ops.OpOverload):
             raise Missing(str(op))
@@ -103,7 +110,8 @@ class GraphImporter:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements
         in memory order.
         """
-        root = storage_root(node.args[0])
+        source = _source(node)
+        root = storage_root(source)
         fake = root.meta["val"]
         if (
             root.op == "placeholder"
@@ -115,7 +123,7 @@ class GraphImporter:
                 "elements) is not implemented for tpu: take the view inside the graph, "
                 "or clone it before"
             )
-        dtype = node.args[0].meta["val"].dtype
+        dtype = source.meta["val"].dtype
         if dtype.itemsize != fake.dtype.itemsize:
             raise NotImplementedError(
                 f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph "
@@ -130,10 +138,11 @@ class GraphImporter:
         return value
 
     def _offset_in_storage(self, node: torch.fx.Node) -> int:
-        offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+        source = _source(node)
+        offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
         if offset is None:
-            offset = node.args[0].meta["val"].storage_offset()
-        return offset - storage_root(node.args[0]).meta["val"].storage_offset()
+            offset = source.meta["val"].storage_offset()
+        return offset - storage_root(source).meta["val"].storage_offset()
 
     def run(
         self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None
@@ -146,7 +155,8 @@ class GraphImporter:
             if on_other is not None and on_other(node):
                 continue
             if node.op == "placeholder":
-                self.add_input(node)
+                if node not in self.values:
+                    self.add_input(node)
             elif node.op == "call_function":
                 self.call(node)
             elif node.op == "output":

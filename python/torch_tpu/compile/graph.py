@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,9 +47,10 @@ class GraphProgram:
             if (
                 node.op == "call_function"
                 and node.target is aten.copy_.default
-                and node.args[0] in placeholders
+                and isinstance(target := node.args[0], torch.fx.Node)
+                and target in placeholders
             ):
-                target, source = node.args[0], importer.value(node.args[1])
+                source = importer.value(node.args[1])
                 written[placeholders[target]] = source
                 importer.values[node] = importer.values[target] = source
                 return True
@@ -65,10 +65,6 @@ class GraphProgram:
             if node.op == "get_attr":
                 importer.add_input(node)
                 self.constants.append(_attribute(gm, str(node.target)))
-        original_add, importer.add_input = (
-            importer.add_input,
-            lambda node: None,
-        )  # all inputs are there
         try:
             outputs = importer.run(gm.graph, take)
         except Missing as e:
@@ -76,7 +72,6 @@ class GraphProgram:
                 f"torch.compile(backend='tpu'): the graph {name} uses {e}, "
                 "which has neither a lowering nor a decomposition for tpu"
             ) from None
-        importer.add_input = original_add
 
         output_nodes = torch.utils._pytree.tree_leaves(
             _output(gm).args[0], is_leaf=lambda x: x is None
@@ -144,10 +139,10 @@ class GraphProgram:
         self.compiled = _C.CompiledGraph(name, importer.graph, self.written, metas)
         direct = self.is_plain and not self.constants and not self.host_inputs
         # What AOTAutograd calls: the C++ object itself where nothing is to do around it.
-        self.callable: Callable[[list[Any]], list[Any]] = self.compiled if direct else _Boxed(self)
+        self.callable: _C.CompiledGraph | _Boxed = self.compiled if direct else _Boxed(self)
         # AOTAutograd hands a list that we may clear. On the instance: Dynamo's wrappers copy an
         # instance's attributes only.
-        self.callable._boxed_call = True  # type: ignore[attr-defined]
+        self.callable._boxed_call = True
 
     def __call__(self, args: list[Any]) -> list[Any]:
         inputs = list(args)
@@ -176,6 +171,8 @@ class GraphProgram:
 
 class _Boxed:
     """A callable of its own, so that its attributes are its own."""
+
+    _boxed_call: bool
 
     def __init__(self, program: GraphProgram) -> None:
         self.program = program

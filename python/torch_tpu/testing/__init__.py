@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 import torch
 
+from torch_tpu import tpu
+
 __all__ = ["assert_same_error", "count_compiles"]
 
 
@@ -29,10 +31,10 @@ def count_compiles() -> Iterator[list[str]]:
         >>> compiled
         []
     """
-    before = len(torch.tpu.compile_records())
+    before = len(tpu.compile_records())
     names: list[str] = []
     yield names
-    names.extend(record.name for record in torch.tpu.compile_records(before))
+    names.extend(record.name for record in tpu.compile_records(before))
 
 
 def assert_same_error(call: Callable[[str], object], device: str = "tpu") -> None:

@@ -59,14 +59,14 @@ def assert_matches_cpu(
     if not leaves or not outputs:
         return
     grads = [torch.randn_like(e).to(a.dtype).to(e.dtype) for e, a in outputs]  # the same for both
-    expected = torch.autograd.grad([e for e, _ in outputs], leaves, grads, allow_unused=True)
-    actual = torch.autograd.grad(
+    wanted = torch.autograd.grad([e for e, _ in outputs], leaves, grads, allow_unused=True)
+    got = torch.autograd.grad(
         [a for _, a in outputs],
         [x for x in tensors(moved) if x.requires_grad],
         [g.to("tpu", a.dtype) for g, (_, a) in zip(grads, outputs, strict=True)],
         allow_unused=True,
     )
-    for e, a in zip(expected, actual, strict=True):
+    for e, a in zip(wanted, got, strict=True):
         assert (e is None) == (a is None)
         if e is not None:
             assert_close(a.cpu(), e.to(a.dtype), equal_nan=True, **tolerance)

@@ -16,9 +16,12 @@ import argparse
 import random
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from torch_tpu import tpu
 
 __all__ = ["Failure", "check", "generate", "main", "run", "shrink"]
 
@@ -245,12 +248,13 @@ def generate(seed: int, grad: bool | None = None) -> list[str]:
     lines = [f"t0 = (torch.arange({n}, dtype={dtype}) % 7 - 2).reshape({shape}).to(device)"]
     if grad:
         lines = [lines[0] + ".requires_grad_()", "t1 = t0 * 2"]
+    makers: list[Callable[..., str | None]] = [_view, _view, _view, _write, _write, _read]
     for _ in range(r.randint(3, 10)):
         pool = _pool(lines)
         names = list(range(1 if grad else 0, len(pool)))
         i = r.choice(names[-4:])
         t, name = pool[i], f"t{i}"
-        make = r.choice([_view, _view, _view, _write, _write, _read])
+        make = r.choice(makers)
         line = (
             make(r, t.detach(), name)
             if make is _view
@@ -413,7 +417,7 @@ def main(argv: list[str] | None = None) -> int:
         if (k + 1) % 500 == 0:
             print(
                 f"{k + 1} programs, {failures} differences, {time.time() - began:.0f} s, "
-                f"{torch.tpu.compile_stats()['compiles']} compiles",
+                f"{tpu.compile_stats()['compiles']} compiles",
                 flush=True,
             )
     print(f"{args.programs} programs, {failures} differences")
@@ -421,6 +425,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    import torch_tpu  # noqa: F401
-
     sys.exit(main())

@@ -40,7 +40,7 @@ class Stream(torch.Stream):
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
         """Records `event`, or a new one, at the end of the work so far."""
         if event is None:
-            event = Event()
+            event = torch.Event("tpu")
         event.record(self)
         return event
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from torch_tpu import tpu
 from torch_tpu.testing.operators.entries import DTYPES, depth, find
 
 __all__ = ["Outcome", "run_check"]
@@ -75,7 +76,7 @@ def run_check(entry: str, check: str, samples: int) -> Outcome:
     torch.manual_seed(0)
     kind = entry.partition("/")[0]
     run = {"op": _operator, "module": _module, "optim": _optimizer}[kind]
-    before = torch.tpu.fallback_stats()
+    before = tpu.fallback_stats()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -88,7 +89,7 @@ def run_check(entry: str, check: str, samples: int) -> Outcome:
         return Outcome(kind, f"{'' if kind == 'missing' else 'NotImplementedError: '}{_line(e)}")
     except Exception as e:
         return Outcome("error", f"{type(e).__name__}: {_line(e)}")
-    if torch.tpu.fallback_stats() != before:
+    if tpu.fallback_stats() != before:
         return Outcome("wrong", "it ran on the host")
     return Outcome("pass") if count else Outcome("none", "no sample that the CPU runs")
 
@@ -208,16 +209,16 @@ def _one_call(op: Any, what: str, sample: Any, grad: bool) -> bool:
     actual = op(*moved, **kwargs)
     values = not _is_random(op, sample)
     # PyTorch's own way to compare what is defined up to a sign or a phase, as eigenvectors are.
-    defined = [sample.output_process_fn_grad(r) for r in (expected, actual)]
+    want, got = (sample.output_process_fn_grad(r) for r in (expected, actual))
     ties = op.name in TIES and sample.input.dtype != torch.float32
     try:
-        _compare(what, *defined, values, indices=not ties)
+        _compare(what, want, got, values, indices=not ties)
     except Wrong:
         if sample.input.dtype != torch.bfloat16:
             raise
         wide = tree_map(_widened, (args, sample.kwargs))
         rounded = tree_map(_narrowed, sample.output_process_fn_grad(op(*wide[0], **wide[1])))
-        _compare(f"{what}, against float32", rounded, defined[1], values, indices=not ties)
+        _compare(f"{what}, against float32", rounded, got, values, indices=not ties)
     if grad and values:
         _compare_gradients(what, expected, actual, (args, sample.kwargs), (moved, kwargs))
     return True
@@ -266,11 +267,10 @@ def _one_out(op: Any, what: str, sample: Any, grad: bool) -> bool:
             op(*moved, **kwargs, out=outs)
             # Against the functional result: the CPU's gelu, avg_pool3d and narrow_copy write a
             # strided out wrongly.
-            processed = [sample.output_process_fn_grad(r) for r in (expected, outs)]
+            want, got = (sample.output_process_fn_grad(r) for r in (expected, outs))
             ties = op.name in TIES and sample.input.dtype != torch.float32
-            _compare(
-                f"{what}, {name} out", *processed, not _is_random(op, sample), indices=not ties
-            )
+            values = not _is_random(op, sample)
+            _compare(f"{what}, {name} out", want, got, values, indices=not ties)
             # What fits is written as it lies; how a resized one lies is the operator's choice.
             after = [_used_strides(t) for t in _tensors(outs)]
             if name == "strided" and before != after:

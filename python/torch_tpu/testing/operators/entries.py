@@ -30,7 +30,8 @@ def _databases() -> dict[str, Any]:
 
     found: dict[str, Any] = {f"op/{info.full_name}": info for info in op_db}
     found |= {f"module/{info.name}": info for info in module_db}
-    found |= {f"optim/{info.optim_cls.__name__}": info for info in optim_db}
+    optimizers: list[Any] = optim_db  # typed as if `optim_cls` were an optimizer, not a class
+    found |= {f"optim/{info.optim_cls.__name__}": info for info in optimizers}
     return dict(sorted(found.items()))
 
 
