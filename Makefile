@@ -124,14 +124,15 @@ operators-page: build-tests
 
 # --- form --------------------------------------------------------------------------------------------------------
 
-$(VENV)/lint.stamp: requirements/lint.txt | $(PY)
-	$(PIP) install -r requirements/lint.txt
+# mypy reads the types of the torch that the package runs with.
+$(VENV)/lint.stamp: requirements/lint.txt $(VENV)/demo.stamp
+	$(PIP) install -c requirements/constraints.txt -r requirements/lint.txt
 	@touch $@
 
 # The linters, for pre-commit too.
 tools: $(VENV)/lint.stamp
 
-PY_SOURCES  := python tests benchmarks examples
+PY_SOURCES  := python tests benchmarks examples tools
 CXX_SOURCES := $$(git ls-files 'csrc/*.h' 'csrc/*.cpp' 'tests/cpp/*.cpp' 'tests/cpp/*.h')
 
 lint: $(VENV)/lint.stamp
