@@ -20,6 +20,10 @@ class Missing(NotImplementedError):
     """An operator in the graph that has no lowering: its name."""
 
 
+# The dtype that schemas have as a default (randint's), by its number in c10/core/ScalarType.h.
+_DTYPES = {4: torch.int64}
+
+
 def lowering_name(op: torch._ops.OpOverload) -> str:
     """The registry's name of an overload: "aten::add.Tensor"; "aten::mm" for the default one."""
     name = op._schema.name
@@ -34,6 +38,8 @@ def bind_arguments(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any
             bound.append(args[i])
         elif a.name in kwargs:
             bound.append(kwargs[a.name])
+        elif a.default_value is not None and "ScalarType" in str(a.real_type):
+            bound.append(_DTYPES[a.default_value])  # the schema has its number
         else:
             bound.append(a.default_value)
     return bound
@@ -41,25 +47,18 @@ def bind_arguments(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any
 
 def storage_root(node: torch.fx.Node) -> torch.fx.Node:
     """The node that made the storage in which `node`'s fake value lives: back through the views."""
-    while (
-        node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.args
-    ):
-        source = node.args[0]
-        if not isinstance(source, torch.fx.Node) or not isinstance(
-            source.meta.get("val"), torch.Tensor
-        ):
+    storage = node.meta["val"].untyped_storage()._cdata
+    root = node
+    while node.op == "call_function" and node.args and isinstance(node.args[0], torch.fx.Node):
+        node = node.args[0]
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            if value.untyped_storage()._cdata != storage:
+                break
+            root = node
+        elif not isinstance(value, (list, tuple)):  # these are split's: its getitem is the view
             break
-        if source.meta["val"].untyped_storage()._cdata != node.meta["val"].untyped_storage()._cdata:
-            break
-        node = source
-    return node
-
-
-def _source(node: torch.fx.Node) -> torch.fx.Node:
-    """The tensor of which `node` is a view."""
-    source = node.args[0]
-    assert isinstance(source, torch.fx.Node)
-    return source
+    return root
 
 
 class GraphImporter:
@@ -72,6 +71,8 @@ class GraphImporter:
     def __init__(self) -> None:
         self.graph = _C.Graph()
         self.values: dict[torch.fx.Node, Any] = {}
+        # Inputs that stand for storages of placeholders, in order.
+        self.storages: dict[tuple[torch.fx.Node, bool], Any] = {}
 
     def add_input(self, node: torch.fx.Node) -> None:
         self.values[node] = self.graph.input()
@@ -96,7 +97,7 @@ class GraphImporter:
             raise Missing(name)
         args = [self.value(a) for a in bind_arguments(op, node.args, node.kwargs)]
         if op is torch.ops.aten.as_strided.default:
-            args[0], args[3] = self._storage_of(node), self._offset_in_storage(node)
+            args[0], args[3] = self._storage_of(node)
         number = self.graph.call(name, args)
         returns = op._schema.returns
         if len(returns) == 1 and isinstance(returns[0].type, torch.TensorType):
@@ -106,43 +107,44 @@ class GraphImporter:
         else:
             self.values[node] = [self.graph.result(number, i) for i in range(len(returns))]
 
-    def _storage_of(self, node: torch.fx.Node) -> Any:
+    def _storage_of(self, node: torch.fx.Node) -> tuple[Any, int]:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements
-        in memory order.
+        in memory order, and the offset in these.
         """
-        source = _source(node)
+        source = node.args[0]
+        assert isinstance(source, torch.fx.Node)
         root = storage_root(source)
-        fake = root.meta["val"]
-        if (
-            root.op == "placeholder"
-            and fake.untyped_storage().nbytes() != fake.numel() * fake.element_size()
-        ):
-            raise NotImplementedError(
-                "as_strided of a compiled graph's input that is a view of a larger storage "
-                f"({fake.numel()} of {fake.untyped_storage().nbytes() // fake.element_size()} "
-                "elements) is not implemented for tpu: take the view inside the graph, "
-                "or clone it before"
-            )
-        dtype = source.meta["val"].dtype
+        fake, dtype = root.meta["val"], source.meta["val"].dtype
         if dtype.itemsize != fake.dtype.itemsize:
             raise NotImplementedError(
                 f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph "
                 "is not implemented for tpu"
             )
-        order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
-        value = self.values[root]
-        if order != list(range(fake.dim())):
-            value = self.graph.result(self.graph.call("aten::permute", [value, order]), 0)
+        offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+        given = offset is not None
+        if not given:
+            offset = source.meta["val"].storage_offset()
+        is_whole = fake.untyped_storage().nbytes() == fake.numel() * fake.element_size()
+        if root.op == "placeholder" and not is_whole:
+            # Nothing promises that the next call's tensor starts at the same place of its storage.
+            value = self._storage_input(root, whole=given)
+            offset -= 0 if given else fake.storage_offset()
+        else:
+            value = self.values[root]
+            order = sorted(range(fake.dim()), key=lambda d: -fake.stride(d))
+            if order != list(range(fake.dim())):
+                value = self.graph.result(self.graph.call("aten::permute", [value, order]), 0)
+            offset -= fake.storage_offset()
         if dtype != fake.dtype:
             value = self.graph.result(self.graph.call("aten::view.dtype", [value, dtype]), 0)
-        return value
+        return value, offset
 
-    def _offset_in_storage(self, node: torch.fx.Node) -> int:
-        source = _source(node)
-        offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
-        if offset is None:
-            offset = source.meta["val"].storage_offset()
-        return offset - storage_root(source).meta["val"].storage_offset()
+    def _storage_input(self, placeholder: torch.fx.Node, whole: bool) -> Any:
+        """A further input: the elements of an input's storage, all or from the input's first on."""
+        key = (placeholder, whole)
+        if key not in self.storages:
+            self.storages[key] = self.graph.input()
+        return self.storages[key]
 
     def run(
         self, fx: torch.fx.Graph, on_other: Callable[[torch.fx.Node], bool] | None = None

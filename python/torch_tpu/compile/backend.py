@@ -22,9 +22,7 @@ def graph_records() -> list[GraphProgram]:
 
 def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
     def compile_graph(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
-        program = GraphProgram(
-            gm, f"graph{next(_counter)}.{kind}", is_inference=kind == "inference"
-        )
+        program = GraphProgram(gm, f"graph{next(_counter)}.{kind}", kind)
         _records.append(program)
         return program.callable
 

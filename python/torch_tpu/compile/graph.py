@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
 
 from torch_tpu import _C
-from torch_tpu._internal.fx_import import GraphImporter, Missing, storage_root
+from torch_tpu._internal.fx_import import GraphImporter, Missing
+from torch_tpu.compile.outputs import plan_outputs
 
 aten = torch.ops.aten
 
@@ -24,14 +26,14 @@ class GraphProgram:
     Args:
         gm: functional graph of aten operators; mutation only as final `copy_` into placeholders.
         name: of the program, in profiles, statistics and errors.
-        is_inference: no autograd around the graph.
+        kind: "inference", or "forward" or "backward" of a graph that autograd splits.
 
     Raises:
         NotImplementedError: an operator of the graph has neither lowering nor decomposition; the
             text names it.
     """
 
-    def __init__(self, gm: torch.fx.GraphModule, name: str, is_inference: bool) -> None:
+    def __init__(self, gm: torch.fx.GraphModule, name: str, kind: str) -> None:
         importer = GraphImporter()
         self.name = name
         self.constants: list[torch.Tensor] = []
@@ -65,67 +67,29 @@ class GraphProgram:
             if node.op == "get_attr":
                 importer.add_input(node)
                 self.constants.append(_attribute(gm, str(node.target)))
+        before = dict(importer.values)
         try:
-            outputs = importer.run(gm.graph, take)
+            importer.run(gm.graph, take)
         except Missing as e:
             raise NotImplementedError(
                 f"torch.compile(backend='tpu'): the graph {name} uses {e}, "
                 "which has neither a lowering nor a decomposition for tpu"
             ) from None
+        self.storages = [(placeholders[n], whole) for n, whole in importer.storages]
 
         output_nodes = torch.utils._pytree.tree_leaves(
             _output(gm).args[0], is_leaf=lambda x: x is None
         )
-        # An output that is an input, or no tensor, is not the program's.
+        self.outputs = plan_outputs(
+            output_nodes, placeholders, sorted(written), _num_returned(kind)
+        )
         metas = []
-        position = 0
-        self.sources: list[tuple[str, Any]] = []
-        # Where autograd is at work AOTAutograd makes aliased outputs views itself.
-        aliased = _aliased_outputs(output_nodes) if is_inference else {}
-        seen: dict[torch.fx.Node, tuple[str, Any]] = {}
-        roots: dict[torch.fx.Node, int] = {}  # results that outputs are views of
-        for node, value in zip(output_nodes, outputs, strict=True):
-            if not isinstance(node, torch.fx.Node):
-                self.sources.append(("constant", node))
-            elif node in placeholders:
-                self.sources.append(("input", placeholders[node]))
-            elif not isinstance(node.meta["val"], torch.Tensor):
-                self.sources.append(("constant", node.meta["val"]))
-            elif node in aliased:
-                root = aliased[node]
-                if root not in roots:
-                    roots[root] = position
-                    position += 1
-                    metas.append(_meta_twin(root.meta["val"]))
-                    importer.graph.output(importer.values[root])
-                fake = node.meta["val"]
-                self.sources.append(
-                    (
-                        "view",
-                        (
-                            roots[root],
-                            fake.dtype,
-                            fake.size(),
-                            fake.stride(),
-                            fake.storage_offset(),
-                        ),
-                    )
-                )
-            elif node in seen:  # `t.contiguous()` that is t: one tensor, given twice
-                self.sources.append(seen[node])
-            else:
-                seen[node] = (
-                    "cpu" if node.meta["val"].device.type == "cpu" else "result",
-                    position,
-                )
-                self.sources.append(seen[node])
-                position += 1
-                metas.append(_meta_twin(node.meta["val"]))
-                importer.graph.output(value)
+        for node, before_write in self.outputs.results:
+            metas.append(_meta_twin(node.meta["val"]))
+            importer.graph.output((before if before_write else importer.values)[node])
         self.written = sorted(written)
         for i in self.written:
             importer.graph.output(written[i])
-        self.is_plain = all(source == ("result", i) for i, source in enumerate(self.sources))
         self.lowerings: list[str] = importer.graph.lowerings()
         # The program lives on the device: CPU inputs move there (0-dim ones that are only read are
         # operands as they are), and those it writes, an optimizer's step counts say, come back.
@@ -137,7 +101,8 @@ class GraphProgram:
         self.host_written = [i for i in on_cpu if i in written]
         self.host_inputs = [i for i in on_cpu if i in written or inputs[i].meta["val"].dim() > 0]
         self.compiled = _C.CompiledGraph(name, importer.graph, self.written, metas)
-        direct = self.is_plain and not self.constants and not self.host_inputs
+        needs_more = self.constants or self.host_inputs or self.storages
+        direct = self.outputs.is_plain and not needs_more
         # What AOTAutograd calls: the C++ object itself where nothing is to do around it.
         self.callable: _C.CompiledGraph | _Boxed = self.compiled if direct else _Boxed(self)
         # AOTAutograd hands a list that we may clear. On the instance: Dynamo's wrappers copy an
@@ -147,26 +112,16 @@ class GraphProgram:
     def __call__(self, args: list[Any]) -> list[Any]:
         inputs = list(args)
         args.clear()
-        host = [inputs[i] for i in self.host_written]
+        operands = inputs + self.constants
+        operands += [_storage_elements(inputs[i], whole) for i, whole in self.storages]
         for i in self.host_inputs:
-            inputs[i] = inputs[i].to("tpu")
-        results = self.compiled(inputs + self.constants if self.constants else inputs)
-        for i, tensor in zip(self.host_written, host, strict=True):
-            tensor.copy_(inputs[i])
-        if self.is_plain:
+            operands[i] = operands[i].to("tpu")
+        results = self.compiled(operands)
+        for i in self.host_written:
+            inputs[i].copy_(operands[i])
+        if self.outputs.is_plain:
             return results
-        out = []
-        for kind, x in self.sources:
-            if kind == "result":
-                out.append(results[x])
-            elif kind == "view":
-                base, dtype, size, stride, offset = x
-                out.append(results[base].view(dtype).as_strided(size, stride, offset))
-            elif kind == "cpu":
-                out.append(results[x].cpu())
-            else:
-                out.append(inputs[x] if kind == "input" else x)
-        return out
+        return [source(inputs, results) for source in self.outputs.sources]
 
 
 class _Boxed:
@@ -181,28 +136,23 @@ class _Boxed:
         return self.program(args)
 
 
-def _aliased_outputs(nodes: list[Any]) -> dict[torch.fx.Node, torch.fx.Node]:
-    """Outputs that share a storage, and the node that made it: they must alias each other as they
-    do in eager.
+def _num_returned(kind: str) -> int | None:
+    """How many of a graph's outputs are the caller's; a forward graph's others are kept for the
+    backward graph, whose own outputs are gradients: nobody compares their storages.
     """
-    groups: dict[int, list[torch.fx.Node]] = {}
-    for n in nodes:
-        if (
-            isinstance(n, torch.fx.Node)
-            and n.op != "placeholder"
-            and isinstance(n.meta["val"], torch.Tensor)
-        ):
-            groups.setdefault(n.meta["val"].untyped_storage()._cdata, []).append(n)
-    out = {}
-    for group in groups.values():
-        root = storage_root(group[0])
-        whole = root.op == "call_function" and root.meta["val"].storage_offset() == 0
-        one_width = all(
-            n.meta["val"].element_size() == root.meta["val"].element_size() for n in group
-        )
-        if len(group) > 1 and whole and one_width and root.meta["val"].device.type == "tpu":
-            out.update({n: root for n in group})
-    return out
+    if kind == "backward":
+        return None
+    context = torch._guards.TracingContext.try_get()
+    if kind == "inference" or context is None or context.fw_metadata is None:
+        return sys.maxsize
+    return context.fw_metadata.num_forward
+
+
+def _storage_elements(x: torch.Tensor, whole: bool) -> torch.Tensor:
+    """The elements of x's storage in memory order: all, or from x's first on."""
+    start = 0 if whole else x.storage_offset()
+    numel = x.untyped_storage().nbytes() // x.element_size() - start
+    return x.as_strided((numel,), (1,), start)
 
 
 def _attribute(gm: torch.fx.GraphModule, target: str) -> torch.Tensor:
