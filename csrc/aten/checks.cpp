@@ -64,6 +64,12 @@ void flip(Args a) {
   at::dim_list_to_bitset(a[1].toIntVector(), static_cast<size_t>(a[0].toTensor().dim()));
 }
 
+void mvlgamma(Args a) {
+  TORCH_CHECK(a[0].toTensor().scalar_type() != at::kBool,
+              "The input tensor may not be a boolean tensor.");
+  TORCH_CHECK(a[1].toInt() >= 1, "p has to be greater than or equal to 1");
+}
+
 const std::unordered_map<std::string, void (*)(Args)>& checks() {
   static const std::unordered_map<std::string, void (*)(Args)> table{
       {"aten::convolution", convolution},
@@ -73,6 +79,7 @@ const std::unordered_map<std::string, void (*)(Args)>& checks() {
       {"aten::addmm", addmm},
       {"aten::uniform", uniform},
       {"aten::flip", flip},
+      {"aten::mvlgamma", mvlgamma},
       {"aten::addr", addr},
   };
   return table;

@@ -23,6 +23,18 @@ Value log_gamma(Value x) {
   return hlo::lgamma(x);
 }
 
+// The logarithm of the multivariate gamma function:
+//   mvlgamma(x, p) = p (p - 1) / 4 log(pi) + sum over j < p of lgamma(x - j / 2)
+//   x    real; integers give the default dtype
+//   p    >= 1, part of the program: its length grows with p
+// NaN gives NaN; +-inf, and an x that reaches a pole of lgamma within the sum, gives inf.
+Value mvlgamma(Value x, int64_t p) {
+  require_not_complex("arange_cpu", x);  // the CPU kernel's first step
+  Value sum = hlo::lgamma(x);
+  for (int64_t j = 1; j < p; ++j) sum = sum + hlo::lgamma(x - 0.5 * static_cast<double>(j));
+  return sum + 0.25 * static_cast<double>(p * (p - 1)) * std::log(pi);
+}
+
 // At 0 an infinity of the other sign than 0's; NaN at the negative integers.
 Value psi(Value x) {
   require_not_complex("digamma", x);
@@ -200,6 +212,7 @@ Value nextafter(Context& ctx, Arg a, Arg b) {
 void register_special(Registry& r) {
   const Promote floating = Promote::to_floating;
   r.pointwise("aten::lgamma", floating, 1, log_gamma);
+  r.pointwise("aten::mvlgamma", floating, 1, mvlgamma);
   r.pointwise("aten::digamma", floating, 1, psi);
   r.add("aten::polygamma", [](Context& ctx, int64_t n, Value x) {
     const DType t = to_floating(x.dtype(), ctx.default_dtype);

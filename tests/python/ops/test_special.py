@@ -10,7 +10,7 @@ import torch
 from torch import special
 from torch.testing import assert_close
 
-from torch_tpu.testing import assert_same_error
+from torch_tpu.testing import assert_same_error, count_compiles
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
 nan, inf = torch.nan, torch.inf
@@ -121,6 +121,53 @@ def test_polygamma_matches_scipy_and_cpu(n):
     assert_matches_cpu(lambda x: torch.polygamma(n, x), x, rtol=1e-8, atol=0)
 
 
+@pytest.mark.parametrize("p", [1, 2, 5])
+def test_mvlgamma_matches_scipy_and_its_gradient_cpu(p):
+    x = torch.tensor([2.1, 3.0, 7.5, 1000.0], dtype=torch.float64)
+    want = torch.from_numpy(scipy.special.multigammaln(x.numpy(), p))
+    assert_close(torch.mvlgamma(x.to("tpu"), p).cpu(), want, rtol=1e-12, atol=1e-12)
+    assert_matches_cpu(lambda x: x.mvlgamma(p), x.requires_grad_())
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_mvlgamma_at_poles_nan_and_infinities_matches_cpu(p):
+    x = torch.tensor([-3.5, -1.0, 0.0, 0.5, 1.0, 1.5, inf, -inf, nan], dtype=torch.float64)
+    assert_matches_cpu(lambda x: torch.mvlgamma(x, p), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_mvlgamma_of_integers_is_in_the_default_dtype(dtype):
+    assert_matches_cpu(lambda x: torch.mvlgamma(x, 3), torch.tensor([3, 5, 9], dtype=dtype))
+
+
+# The CPU rounds after each of the steps.
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mvlgamma_of_16_bit_floats_rounds_once(dtype):
+    x = torch.tensor([3.0, 5.0, 9.0], dtype=dtype)
+    assert_matches_cpu(lambda x: torch.mvlgamma(x, 3), x, reference=torch.float64)
+
+
+def test_mvlgamma_of_views_and_in_place_matches_cpu():
+    x = torch.rand(3, 4) + 3
+    assert_matches_cpu(
+        lambda x: (
+            x.t().mvlgamma(2),
+            x[:, 1::2].mvlgamma(2),
+            x[0, 0].mvlgamma(2),
+            x[:0].mvlgamma(2),
+            x.clone()[:, 1].mvlgamma_(3),
+        ),
+        x,
+    )
+
+
+def test_mvlgamma_is_one_program():
+    x = torch.rand(7, 3, device="tpu") + 3
+    with count_compiles() as compiled:
+        x.mvlgamma(4)
+    assert compiled == ["aten::mvlgamma"]
+
+
 def test_zeta_matches_cpu():
     s, q = zip(
         *itertools.product([1.0, 1.5, 2.0, 3.0, 7.0, 0.5], [0.1, 1.0, 2.5, 10.0, 0.0, -1.0, -2.5]),
@@ -227,6 +274,10 @@ def test_empty_and_rank_0_match_cpu(shape):
         lambda d: torch.igamma(*torch.ones(2, 2, dtype=torch.int64, device=d)),
         lambda d: torch.nextafter(*torch.ones(2, 2, dtype=torch.int64, device=d)),
         lambda d: torch.polygamma(-1, torch.ones(2, device=d)),
+        lambda d: torch.mvlgamma(torch.ones(2, device=d), 0),
+        lambda d: torch.mvlgamma(torch.ones(2, device=d), -1),
+        lambda d: torch.mvlgamma(torch.ones(2, dtype=torch.bool, device=d), 2),
+        lambda d: torch.mvlgamma(torch.ones(2, dtype=torch.complex64, device=d), 2),
     ],
 )
 def test_refusals_read_as_on_cpu(call):
