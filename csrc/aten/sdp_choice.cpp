@@ -3,6 +3,7 @@
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <torch/library.h>
 
 // scaled_dot_product_attention asks this stub, not the operator _fused_sdp_choice, which backend to
 // take: ours is the overrideable one, unless the user turned it off
@@ -17,6 +18,14 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   const bool four = query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
   const bool ours = four && at::globalContext().userEnabledOverrideableSDP();
   return static_cast<int64_t>(ours ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+// nn.TransformerEncoder asks this before it packs a padded batch into a nested tensor: there are
+// none on tpu. It then computes the padded places too, where CPU gives zeros.
+bool packs_padding(const at::Tensor&, const at::Tensor&) { return false; }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_nested_tensor_from_mask_left_aligned", &packs_padding);
 }
 
 }  // namespace

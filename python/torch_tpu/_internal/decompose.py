@@ -21,7 +21,9 @@ def _operator(name: str) -> torch._ops.OpOverload:
 
 
 def decomposition_table() -> dict[torch._ops.OpOverload, Any]:
-    """PyTorch's decompositions and references of all operators that have no lowering here."""
+    """PyTorch's decompositions and references, and ours, of all operators that have no lowering
+    here.
+    """
     global _table
     if _table is None:
         import torch._decomp
@@ -30,11 +32,12 @@ def decomposition_table() -> dict[torch._ops.OpOverload, Any]:
         import torch._refs.nn.functional
         import torch._refs.special
 
+        from torch_tpu._internal import decompositions
         from torch_tpu._internal.fx_import import lowering_name
 
         _table = {
             op: f
-            for op, f in torch._decomp.decomposition_table.items()
+            for op, f in {**torch._decomp.decomposition_table, **decompositions.TABLE}.items()
             if isinstance(op, torch._ops.OpOverload) and not _C.has_lowering(lowering_name(op))
         }
     return _table
