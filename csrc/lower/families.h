@@ -14,6 +14,7 @@
   X(distance)                 \
   X(eigen)                    \
   X(embedding)                \
+  X(embedding_bag)            \
   X(factory)                  \
   X(fft)                      \
   X(foreach)                  \

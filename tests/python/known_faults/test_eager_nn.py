@@ -38,6 +38,15 @@ def test_eag_31_padding_row_of_an_embedding_gets_no_gradient():
     assert weight.grad[:, 0].tolist() == [0, 2, 1, 0, 0]
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_eag_31_padding_row_of_an_embedding_bag_gets_no_gradient(mode):
+    weight = torch.ones(5, 3, device="tpu", requires_grad=True)
+    ids = torch.tensor([0, 1, 0, 2], device="tpu")
+    offsets = torch.tensor([0, 2], device="tpu")
+    F.embedding_bag(ids, weight, offsets, mode=mode, padding_idx=0).sum().backward()
+    assert weight.grad[:, 0].tolist() == [0, 1, 1, 0, 0]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_eag_35_log_softmax_of_far_apart_logits(dtype):
     x = torch.tensor([0, 100.0, -200.0], dtype=dtype)

@@ -13,8 +13,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from torch_tpu import compile as tpu_compile
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
+tpu_compile.register()
 NAN, INF = math.nan, math.inf
 
 
@@ -326,14 +328,38 @@ def test_eag_28_bfloat16_accumulation_is_near_float32():
         assert_close(got, expected, rtol=1e-2, atol=0)
 
 
-def test_eag_29_empty_indices():
-    x, index = torch.arange(6.0).view(2, 3), torch.empty(2, 0, dtype=torch.int64)
-    assert_matches_cpu(lambda x, i: x.scatter(1, i, x[:, :0]), x, index)
-    assert_matches_cpu(lambda x, i: x.scatter_add(1, i, x[:, :0]), x, index)
-    assert_matches_cpu(lambda x, i: x.gather(1, i), x, index)
-    assert_matches_cpu(lambda x, i: x.index_select(0, i.view(0)), x, index)
-    assert_matches_cpu(lambda x, i: x[i.view(0)], x, index)
-    assert_matches_cpu(lambda x, i: x.take(i), x, index)
+EMPTY_INDEX = {
+    "scatter": lambda x, i: x.scatter(1, i, x[:, :0]),
+    "scatter of a number": lambda x, i: x.scatter(1, i, 5.0),
+    "scatter_add": lambda x, i: x.scatter_add(1, i, x[:, :0]),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(1, i, x[:, :0], "amax"),
+    "gather": lambda x, i: x.gather(1, i),
+    "index_select": lambda x, i: x.index_select(0, i.view(0)),
+    "index_add": lambda x, i: x.index_add(0, i.view(0), x[:0]),
+    "index_copy": lambda x, i: x.index_copy(0, i.view(0), x[:0]),
+    "index_fill": lambda x, i: x.index_fill(0, i.view(0), 5.0),
+    "index_reduce": lambda x, i: x.index_reduce(0, i.view(0), x[:0], "amax"),
+    "index_put": lambda x, i: x.index_put((i.view(0),), x[:0]),
+    "index_put, accumulated": lambda x, i: x.index_put((i.view(0),), x[:0], accumulate=True),
+    "index": lambda x, i: x[i.view(0)],
+    "take": lambda x, i: x.take(i),
+    "put": lambda x, i: x.put(i, x[:, :0]),
+    "embedding": lambda x, i: torch.nn.functional.embedding(i, x),
+    "take_along_dim": lambda x, i: x.take_along_dim(i, 1),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", EMPTY_INDEX)
+def test_eag_29_empty_indices(name, compiled):
+    torch._dynamo.reset()
+    f, x = EMPTY_INDEX[name], torch.arange(6.0).view(2, 3)
+    index = torch.empty(2, 0, dtype=torch.int64)
+    g = torch.compile(f, backend="tpu", fullgraph=True, dynamic=False) if compiled else f
+    given = x.to("tpu")
+    got = g(given, index.to("tpu"))
+    assert_close(got.cpu(), f(x, index))
+    assert torch.equal(given.cpu(), x) and got.untyped_storage() is not given.untyped_storage()
 
 
 BAD_INDEX = {
@@ -346,6 +372,12 @@ BAD_INDEX = {
     "index_put": lambda x, i: x.index_put((i,), x[:1]),
     "index_add": lambda x, i: x.index_add(0, i, x[:1]),
     "take": lambda x, i: x.take(i * 4),
+    "embedding_bag": lambda x, i: torch.nn.functional.embedding_bag(i, x, torch.zeros_like(i)),
+    "embedding_bag of a bag": lambda x, i: torch.nn.functional.embedding_bag(i[None], x),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:1]),
+    "index_fill": lambda x, i: x.index_fill(0, i, 1.0),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i.view(-1, 1), x[:1], "amax"),
+    "put": lambda x, i: x.put(i * 4, x[0, :1]),
 }
 
 

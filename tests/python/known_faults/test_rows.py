@@ -32,8 +32,6 @@ PARTS_WAITING = {
     "EAG-19": "3 x 4,194,305 elements take too long on XLA:CPU; 3 x 70,001 is tested",
     "EAG-29": "index_add of an empty index is refused by PyTorch's meta function: "
     "select() of an empty source",
-    "EAG-31": "embedding_bag has no lowering yet",
-    "EAG-32": "embedding_bag has no lowering yet",
     "EAG-58": "16384 x 16384 in bfloat16 takes minutes on XLA:CPU; 1000 is tested",
     "CMP-23": "dynamic=True belongs to dynamic shapes",
     "RNG-08": "checkpoint within a compiled function",
