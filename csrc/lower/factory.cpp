@@ -249,6 +249,8 @@ void register_factory(Registry& r) {
   r.add("aten::copy", copy);
   r.add("aten::clone", [](Value self, Ignored) { return self; });
   r.add("aten::_to_copy", to_copy);
+  // What Dynamo makes of a Python float that changes between calls.
+  r.add("prims::convert_element_type", [](Value a, DType t) { return cast(a, t); });
   r.add("aten::lift_fresh_copy", [](Value self) { return self; });
   r.add("aten::fill.Scalar", fill);
   r.add("aten::fill.Tensor", fill);

@@ -35,9 +35,10 @@ def decomposition_table() -> dict[torch._ops.OpOverload, Any]:
         from torch_tpu._internal import decompositions
         from torch_tpu._internal.fx_import import lowering_name
 
+        known: dict[Any, Any] = {**torch._decomp.decomposition_table, **decompositions.TABLE}
         _table = {
             op: f
-            for op, f in {**torch._decomp.decomposition_table, **decompositions.TABLE}.items()
+            for op, f in known.items()
             if isinstance(op, torch._ops.OpOverload) and not _C.has_lowering(lowering_name(op))
         }
     return _table

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from torch_tpu.compile.graph import GraphProgram
+from torch_tpu.compile.graph import GraphProgram, num_returned_now
+from torch_tpu.compile.symbolic import SymbolicProgram, is_symbolic
 
 _records: list[GraphProgram] = []
 _counter = itertools.count()
@@ -22,9 +23,14 @@ def graph_records() -> list[GraphProgram]:
 
 def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
     def compile_graph(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
-        program = GraphProgram(gm, f"graph{next(_counter)}.{kind}", kind)
-        _records.append(program)
-        return program.callable
+        name, num_returned = f"graph{next(_counter)}.{kind}", num_returned_now(kind)
+
+        def make(static: torch.fx.GraphModule) -> Any:
+            program = GraphProgram(static, name, num_returned)
+            _records.append(program)
+            return program.callable
+
+        return SymbolicProgram(gm, make) if is_symbolic(gm) else make(gm)
 
     return compile_graph
 

@@ -26,14 +26,14 @@ class GraphProgram:
     Args:
         gm: functional graph of aten operators; mutation only as final `copy_` into placeholders.
         name: of the program, in profiles, statistics and errors.
-        kind: "inference", or "forward" or "backward" of a graph that autograd splits.
+        num_returned: as `num_returned_now` said when AOTAutograd handed the graph over.
 
     Raises:
         NotImplementedError: an operator of the graph has neither lowering nor decomposition; the
             text names it.
     """
 
-    def __init__(self, gm: torch.fx.GraphModule, name: str, kind: str) -> None:
+    def __init__(self, gm: torch.fx.GraphModule, name: str, num_returned: int | None) -> None:
         importer = GraphImporter()
         self.name = name
         self.constants: list[torch.Tensor] = []
@@ -80,9 +80,7 @@ class GraphProgram:
         output_nodes = torch.utils._pytree.tree_leaves(
             _output(gm).args[0], is_leaf=lambda x: x is None
         )
-        self.outputs = plan_outputs(
-            output_nodes, placeholders, sorted(written), _num_returned(kind)
-        )
+        self.outputs = plan_outputs(output_nodes, placeholders, sorted(written), num_returned)
         metas = []
         for node, before_write in self.outputs.results:
             metas.append(_meta_twin(node.meta["val"]))
@@ -136,9 +134,12 @@ class _Boxed:
         return self.program(args)
 
 
-def _num_returned(kind: str) -> int | None:
+def num_returned_now(kind: str) -> int | None:
     """How many of a graph's outputs are the caller's; a forward graph's others are kept for the
     backward graph, whose own outputs are gradients: nobody compares their storages.
+
+    Args:
+        kind: "inference", or "forward" or "backward" of a graph that autograd splits.
     """
     if kind == "backward":
         return None

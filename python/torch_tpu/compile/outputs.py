@@ -16,6 +16,7 @@ import torch
 from torch_tpu._internal.fx_import import storage_root
 
 Node = torch.fx.Node
+View = Callable[[torch.Tensor], torch.Tensor]
 # (the call's inputs, the program's results) -> an output
 Source = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 
@@ -67,29 +68,27 @@ def plan_outputs(
     aliases = {} if num_returned is None else _shared_storages(nodes, num_returned)
     for position, node in enumerate(nodes):
         if not isinstance(node, Node):
-            plan.add(lambda inputs, results, value=node: value)
+            plan.add(_constant(node))
             continue
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor):
-            plan.add(lambda inputs, results, value=value: value)
+            plan.add(_constant(value))
         elif node in placeholders:
             i = placeholders[node]
             if num_returned is not None and position >= num_returned and i in written:
                 # The backward graph computes from the old contents.
                 _add_result(plan, node, before_write=True)
             else:
-                plan.add(lambda inputs, results, i=i: inputs[i])
+                plan.add(_input(i))
         elif node in aliases:
             root = aliases[node]
             view = _view(value, root.meta["val"])
             if root in placeholders and placeholders[root] in written:
                 _add_result(plan, node)  # which contents the view shows AOTAutograd knows
             elif root in placeholders:
-                i = placeholders[root]
-                plan.add(lambda inputs, results, i=i, view=view: view(inputs[i]))
+                plan.add(_input(placeholders[root], view))
             else:
-                k = plan.result(root)
-                plan.add(lambda inputs, results, k=k, view=view: view(results[k]))
+                plan.add(_result(plan.result(root), view))
         else:
             _add_result(plan, node)
     return plan
@@ -98,9 +97,25 @@ def plan_outputs(
 def _add_result(plan: Outputs, node: Node, before_write: bool = False) -> None:
     k = plan.result(node, before_write)
     if node.meta["val"].device.type == "cpu":
-        plan.add(lambda inputs, results: results[k].cpu())
+        plan.add(_result(k, torch.Tensor.cpu))
     else:
-        plan.add(lambda inputs, results: results[k], k)
+        plan.add(_result(k), k)
+
+
+def _same(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _constant(value: Any) -> Source:
+    return lambda inputs, results: value
+
+
+def _input(i: int, view: View = _same) -> Source:
+    return lambda inputs, results: view(inputs[i])
+
+
+def _result(k: int, view: View = _same) -> Source:
+    return lambda inputs, results: view(results[k])
 
 
 def _shared_storages(nodes: Sequence[Any], num_returned: int) -> dict[Node, Node]:
@@ -142,7 +157,7 @@ def _is_of_width(node: Node, root: Node) -> bool:
     return node.meta["val"].element_size() == root.meta["val"].element_size()
 
 
-def _view(fake: torch.Tensor, root: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+def _view(fake: torch.Tensor, root: torch.Tensor) -> View:
     """Makes of a tensor like `root` what `fake` is of `root`."""
     dtype, size, stride = fake.dtype, fake.size(), fake.stride()
     is_conj, is_neg = fake.is_conj(), fake.is_neg()
