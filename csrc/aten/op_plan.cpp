@@ -5,6 +5,8 @@
 
 #include <unordered_map>
 
+#include "aten/number.h"
+
 namespace torch_tpu::aten {
 namespace {
 
@@ -75,6 +77,7 @@ std::optional<Functional> functional_of(const c10::FunctionSchema& schema) {
 OpPlan::OpPlan(const lower::Entry& e)
     : name(e.name), functional(e.name), entry(&e), num_args(e.params.size()) {
   only_written.assign(num_args, false);
+  defaults.resize(num_args);
   is_dtype.assign(num_args, false);
   for (size_t i = 0; i < num_args; ++i) {
     call_args.push_back(static_cast<int>(i));
@@ -89,6 +92,7 @@ OpPlan::OpPlan(std::string graph_name, size_t num_tensors, std::vector<int> writ
       written(std::move(written_args)) {
   wants_operand.assign(num_args, false);
   only_written.assign(num_args, false);
+  defaults.resize(num_args);
   is_dtype.assign(num_args, false);
   for (size_t i = 0; i < num_args; ++i) call_args.push_back(static_cast<int>(i));
 }
@@ -126,6 +130,9 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle)
     const size_t position = call_args.size();
     wants_operand.push_back(!out && entry && position < entry->params.size() &&
                             entry->params[position] == lower::ParamKind::operand);
+    defaults.emplace_back();
+    if (wants_operand.back() && a.default_value() && is_number(*a.default_value()))
+      defaults.back() = number_of(*a.default_value());
     if (!out) call_args.push_back(static_cast<int>(i));
   }
   for (const c10::Argument& r : schema.returns()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lower/registry.h"
+#include "runtime/array.h"
 
 // What an operator's schema says about how its lowering serves it. In-place and out= forms are
 // derived here, never written.
@@ -28,6 +29,8 @@ struct OpPlan {
   size_t num_args = 0;
   std::vector<int> call_args;       // schema positions that the lowering takes, in its order
   std::vector<bool> wants_operand;  // per schema argument: a number is a run-time operand
+  // Per schema argument: the default of a number that is a run-time operand otherwise (alpha=1).
+  std::vector<std::optional<runtime::ScalarValue>> defaults;
   std::vector<bool> is_dtype;       // per schema argument: ScalarType
   std::vector<int>
       written;  // schema positions of mutated tensors (or lists), in the order of the last results

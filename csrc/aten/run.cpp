@@ -17,6 +17,7 @@
 #include "aten/errors.h"
 #include "aten/generator.h"
 #include "aten/meta.h"
+#include "aten/number.h"
 #include "aten/storage.h"
 #include "runtime/program.h"
 #include "view/view.h"
@@ -50,18 +51,6 @@ struct KeyHash {
 };
 
 DType default_dtype() { return to_dtype(c10::typeMetaToScalarType(c10::get_default_dtype())); }
-
-ScalarValue number_of(const c10::IValue& v) {
-  if (v.isDouble()) return ScalarValue::of(v.toDouble());
-  if (v.isBool()) return ScalarValue::of(v.toBool());
-  if (v.isComplexDouble())
-    return ScalarValue::of(v.toComplexDouble().real(), v.toComplexDouble().imag());
-  return ScalarValue::of(v.toInt());
-}
-
-bool is_number(const c10::IValue& v) {
-  return v.isDouble() || v.isInt() || v.isBool() || v.isComplexDouble();
-}
 
 // The host value of a 0-dim CPU tensor.
 ScalarValue host_scalar(const c10::TensorImpl& t) {
@@ -278,7 +267,7 @@ struct Callable::Call {
       }
     } else if (is_number(v)) {
       if (plan.wants_operand[i])
-        collect_number(v);
+        collect_number(v, plan.defaults[i]);
       else
         key_number(v);
     } else if (v.isList()) {
@@ -286,7 +275,7 @@ struct Callable::Call {
       key.push_back(list.size() << 8 | 3);
       for (const c10::IValue& e : list) {
         if (is_number(e) && plan.wants_operand[i])
-          collect_number(e);
+          collect_number(e, {});
         else if (is_number(e))
           key_number(e);
         else
@@ -332,14 +321,17 @@ struct Callable::Call {
     return static_cast<int>(operands.size()) - 1;
   }
 
-  void collect_number(const c10::IValue& v) {
+  // A number that is its argument's default (alpha=1) is a constant: that makes one more program at
+  // most, and nearly every call takes it, with one operand less and nothing to multiply.
+  void collect_number(const c10::IValue& v, const std::optional<ScalarValue>& usual) {
     const ScalarValue s = number_of(v);
     Read r;
     r.kind = Read::Kind::number;
     r.wrapped = true;
-    r.operand = add_scalar(s);
+    const bool is_usual = usual && *usual == s;
+    if (!is_usual) r.operand = add_scalar(s);
     reads.push_back(r);
-    key.push_back(static_cast<uint64_t>(s.dtype) << 8 | 7);
+    key.push_back(static_cast<uint64_t>(s.dtype) << 8 | (is_usual ? 11 : 7));
   }
 
   void collect_tensor(c10::TensorImpl* impl, bool written) {
@@ -509,6 +501,14 @@ struct Callable::Call {
     return lower::Number::of(v.toInt());
   }
 
+  static Value constant(hlo::Builder& b, const c10::IValue& v) {
+    if (v.isDouble()) return hlo::constant(b, DType::f64, v.toDouble());
+    if (v.isBool()) return hlo::constant(b, DType::pred, v.toBool());
+    if (v.isComplexDouble())
+      return hlo::constant(b, DType::c128, std::complex<double>(v.toComplexDouble()));
+    return hlo::constant(b, DType::s64, v.toInt());
+  }
+
   Arg argument(Trace& t, const c10::IValue& v, size_t i) {
     if (v.isTensor()) return read_arg(t, reads[t.next_read++]);
     if (v.isTensorList() || v.isOptionalTensorList()) {
@@ -518,7 +518,10 @@ struct Callable::Call {
       return list;
     }
     if (is_number(v)) {
-      if (plan.wants_operand[i]) return read_arg(t, reads[t.next_read++]);
+      if (plan.wants_operand[i]) {
+        const Read& r = reads[t.next_read++];
+        return r.operand < 0 ? lower::Wrapped{constant(t.builder, v)} : read_arg(t, r);
+      }
       if (plan.is_dtype[i]) return to_dtype(static_cast<at::ScalarType>(v.toInt()));
       return number(v);
     }
