@@ -241,6 +241,7 @@ struct Callable::Call {
     key.push_back(static_cast<uint64_t>(device->index()) |
                   static_cast<uint64_t>(s.matmul_precision) << 8 |
                   static_cast<uint64_t>(s.host_fallback) << 12 |
+                  static_cast<uint64_t>(s.portable_programs) << 13 |
                   static_cast<uint64_t>(c10::typeMetaToScalarType(c10::get_default_dtype())) << 16);
     size_t next_written = 0;
     for (size_t i = 0; i < plan.num_args; ++i) {
@@ -439,7 +440,9 @@ struct Callable::Call {
   // ---- pass 2, on a miss: the program
   // -----------------------------------------------------------------------------
   struct Trace {
-    hlo::Builder builder;
+    hlo::Builder builder{!settings().portable_programs && Device::config().platform == "cpu"
+                             ? hlo::Target::cpu
+                             : hlo::Target::any};
     std::vector<Value> parameters;  // by operand
     size_t next_read = 0;
     std::unordered_map<Cell*, Value> current;  // base after the writes so far

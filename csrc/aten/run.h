@@ -71,6 +71,8 @@ void set_decomposer(Decomposer d);
 struct Settings {
   hlo::Precision matmul_precision = hlo::Precision::highest;
   bool host_fallback = false;
+  // Programs in the form for every compiler, also where the device is XLA:CPU: to compile for TPUs.
+  bool portable_programs = false;
 };
 Settings& settings();
 // How often each operator ran on the host because the fallback is on.

@@ -28,6 +28,7 @@ void append_int(std::string& s, int64_t v) {
 }  // namespace
 
 struct Builder::Impl {
+  Target target = Target::any;
   struct InternedType {
     Type type;
     std::string mlir;
@@ -173,8 +174,10 @@ struct Builder::Impl {
   }
 };
 
-Builder::Builder() : impl_(new Impl) {}
+Builder::Builder(Target target) : impl_(new Impl) { impl_->target = target; }
 Builder::~Builder() { delete impl_; }
+
+Target Builder::target() const { return impl_->target; }
 
 const Type& Builder::type(int32_t id) const { return impl_->values[id].type->type; }
 

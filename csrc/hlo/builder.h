@@ -21,15 +21,21 @@ struct Module {
       checks;  // messages of `check`; their i1 flags are the last outputs, in order
 };
 
+// Which compiler a program is for, where one form does not suit all: XLA:CPU vectorises some
+// reductions only across a kept dimension of 16, which a TPU would pad to 128.
+enum class Target : uint8_t { any, cpu };
+
 // Builds one StableHLO program as text while it is being described, inferring and checking every
 // shape. Not thread-safe. Operations are the free functions of hlo/ops.h; they find the builder in
 // their operands.
 class Builder {
  public:
-  Builder();
+  explicit Builder(Target target = Target::any);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
+
+  Target target() const;
 
   // Declares parameter number `index` (any order, each once). Null type mismatches throw
   // hlo::Error.

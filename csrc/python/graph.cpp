@@ -171,6 +171,7 @@ void bind_graph(py::module_& m) {
         });
   });
   m.def("set_host_fallback", [](bool on) { aten::settings().host_fallback = on; });
+  m.def("set_portable_programs", [](bool on) { aten::settings().portable_programs = on; });
   m.def("host_fallback", [] { return aten::settings().host_fallback; });
   m.def("fallback_counts", &aten::fallback_counts);
   m.def("reset_fallback_counts", &aten::reset_fallback_counts);

@@ -160,6 +160,9 @@ def set_decomposer(f: Callable[[str, list[Any]], Graph | None]) -> None:
 def set_host_fallback(on: bool) -> None:
     """Sets whether operators that tpu has not run on the CPU."""
 
+def set_portable_programs(on: bool) -> None:
+    """Builds programs in the form for every compiler, also where the device is XLA:CPU."""
+
 def host_fallback() -> bool:
     """Whether operators that tpu has not run on the CPU."""
 

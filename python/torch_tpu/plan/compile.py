@@ -27,10 +27,12 @@ PEAK = {"v5e": (197e12, 0.82e12), "v6e": (920e12, 1.64e12), "v7x": (1155e12, 3.7
 
 @contextlib.contextmanager
 def recording() -> Iterator[dict[str, str]]:
-    """Collects the programs that are compiled or loaded meanwhile, by text: {StableHLO text:
-    operator or graph name}.
+    """Collects the programs that are compiled or loaded meanwhile: {StableHLO text: operator or graph}.
+
+    They are in the form that a TPU gets, without what is special to XLA:CPU.
     """
     programs: dict[str, str] = {}
+    _C.set_portable_programs(True)
     _C.clear_programs()
     _C.keep_program_texts(True)
     try:
@@ -38,6 +40,7 @@ def recording() -> Iterator[dict[str, str]]:
     finally:
         programs.update({text: name for name, text in _C.program_texts()})
         _C.keep_program_texts(False)
+        _C.set_portable_programs(False)
 
 
 def floor_seconds(target: str, cost: dict[str, float]) -> float:
