@@ -90,8 +90,8 @@ std::optional<MetaResult> call_meta(const OpPlan& plan, const c10::IValue* args)
   } catch (const c10::NotImplementedError&) {
     return std::nullopt;
   } catch (const c10::IndexError& e) {
-    // index_add and index_reduce check dtypes on row 0 of the source, on the meta device only: where
-    // the index is empty there is none. The lowering says the rest.
+    // index_add and index_reduce check dtypes on row 0 of the source, on the meta device only:
+    // where the index is empty there is none. The lowering says the rest.
     if (std::string_view(e.what()).find("select(): index 0 out of range") == std::string_view::npos)
       throw;
     return std::nullopt;

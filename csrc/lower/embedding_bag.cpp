@@ -87,8 +87,8 @@ void check_arguments(Context& ctx, Value weight, Value indices, Value offsets) {
 //   per_sample_weights  [n], factors of the rows; sums only
 // Results: out [b, d]; the bag of each index [n]; each bag's number of rows, in offsets' shape; of
 // a maximum, the row that it is from [b, d] (the first of equals), else [0].
-Values embedding_bag(Context& ctx, Value weight, Value indices, Value offsets, Ignored, int64_t mode,
-                     Ignored /*sparse*/, std::optional<Value> per_sample_weights,
+Values embedding_bag(Context& ctx, Value weight, Value indices, Value offsets, Ignored,
+                     int64_t mode, Ignored /*sparse*/, std::optional<Value> per_sample_weights,
                      bool include_last_offset, int64_t padding_idx) {
   const int64_t n = indices.dim(0), b = offsets.dim(0) - include_last_offset, d = weight.dim(1);
   const DType acc = hlo::accumulate_type(weight.dtype()), index = indices.dtype();
@@ -141,7 +141,8 @@ Value embedding_bag_dense_backward(Context& ctx, Value grad, Value indices, Valu
   if (mode == kMax) {
     Value filled = unsqueeze(hlo::slice_in_dim(sizes, 0, 0, b) > 0, 1);
     Value column = hlo::iota(builder, {from.dtype(), {b, d}}, 1);
-    Value at = only(hlo::broadcast_to(filled, {b, d}), from * static_cast<double>(d) + column, v * d);
+    Value at =
+        only(hlo::broadcast_to(filled, {b, d}), from * static_cast<double>(d) + column, v * d);
     Value flat = added_rows(v * d, hlo::flatten(at), hlo::flatten(g));
     return convert(reshape(flat, {v, d}), grad.dtype());
   }
@@ -156,10 +157,10 @@ Value embedding_bag_dense_backward(Context& ctx, Value grad, Value indices, Valu
   return convert(out, grad.dtype());
 }
 
-Value embedding_bag_backward(Context& ctx, Value grad, Value indices, Ignored /*offsets*/, Value bag,
-                             Value sizes, Value from, int64_t num_weights, bool scale_grad_by_freq,
-                             int64_t mode, bool sparse, std::optional<Value> per_sample_weights,
-                             int64_t padding_idx) {
+Value embedding_bag_backward(Context& ctx, Value grad, Value indices, Ignored /*offsets*/,
+                             Value bag, Value sizes, Value from, int64_t num_weights,
+                             bool scale_grad_by_freq, int64_t mode, bool sparse,
+                             std::optional<Value> per_sample_weights, int64_t padding_idx) {
   if (sparse)
     throw UserError("embedding_bag: sparse gradients are not implemented for tpu",
                     UserError::Kind::not_implemented);

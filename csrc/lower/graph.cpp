@@ -3,12 +3,12 @@
 
 namespace torch_tpu::lower {
 
-int Graph::call(std::string_view name, std::vector<Argument> arguments) {
+int Graph::call(std::string_view name, std::vector<Argument> arguments, Item random_state) {
   const Entry* entry = Registry::global().find(name);
   if (!entry)
     throw UserError(std::string(name) + " has no lowering for tpu",
                     UserError::Kind::not_implemented);
-  nodes_.push_back({entry, std::move(arguments)});
+  nodes_.push_back({entry, std::move(arguments), random_state});
   return static_cast<int>(nodes_.size()) - 1;
 }
 
@@ -53,6 +53,17 @@ Arg as_operand(hlo::Builder& b, const Arg& a) {
   return a;
 }
 
+// The context of a node that draws again what was drawn from `state`.
+Context drawing_from(const Context& ctx, Value state) {
+  Context out = ctx;
+  out.draw = [state, drawn = int64_t{0}](int64_t count) mutable {
+    Value at = state + hlo::literal(state.builder(), DType::u64, std::vector<int64_t>{0, drawn});
+    drawn += (count + 3) / 4 * 4;
+    return at;
+  };
+  return out;
+}
+
 }  // namespace
 
 Values Graph::evaluate(Context& ctx, const Values& inputs) const {
@@ -83,7 +94,12 @@ Values Graph::evaluate(Context& ctx, const Values& inputs) const {
       }
     }
     try {
-      results[i] = node.entry->call(ctx, args);
+      if (Value state = resolve(node.random_state)) {
+        Context again = drawing_from(ctx, state);
+        results[i] = node.entry->call(again, args);
+      } else {
+        results[i] = node.entry->call(ctx, args);
+      }
     } catch (const hlo::Error& e) {
       throw hlo::Error(node.entry->name + ": " + e.what());
     }

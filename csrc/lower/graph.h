@@ -28,11 +28,12 @@ class Graph {
   struct Node {
     const Entry* entry = nullptr;
     std::vector<Argument> arguments;  // in schema order, defaults filled in
+    Item random_state;  // a value u64[2] from which the node draws; None: the call's generator
   };
 
   // Adds a call; returns its node number. Throws UserError(not_implemented) if no lowering has this
   // name.
-  int call(std::string_view name, std::vector<Argument> arguments);
+  int call(std::string_view name, std::vector<Argument> arguments, Item random_state = None{});
   void output(Item item) { outputs_.push_back(item); }
   void set_num_inputs(int n) { num_inputs_ = n; }
 

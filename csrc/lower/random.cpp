@@ -364,9 +364,14 @@ std::pair<Value, Value> rrelu_with_noise(Context& ctx, Value self, Value noise, 
   return {convert(x * slope, self.dtype()), convert(slope, noise.dtype())};
 }
 
+// What the generator's next draw in this program starts from, u64[2]: for a graph that draws the
+// same again (Graph::Node::random_state).
+Value rng_state(Context& ctx) { return ctx.draw(0); }
+
 }  // namespace
 
 void register_random(Registry& r) {
+  r.add_random("tpu::rng_state", rng_state);
   r.add_random("aten::uniform", uniform);
   r.add_random("aten::normal_functional", normal_functional);
   r.add_random("aten::normal.Tensor_Tensor", normal_Tensor_Tensor);

@@ -115,8 +115,10 @@ class Graph:
     def input(self) -> GraphValue:
         """Adds an input."""
 
-    def call(self, name: str, args: Sequence[Any]) -> int:
-        """Adds a call of a lowering, arguments in schema order; gives its number."""
+    def call(self, name: str, args: Sequence[Any], random_state: GraphValue | None = None) -> int:
+        """Adds a call of a lowering, arguments in schema order; gives its number. With a
+        `random_state` it draws from this, not from the generator.
+        """
 
     def result(self, node: int, output: int) -> GraphValue:
         """Result number `output` of call number `node`."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._prims.rng_prims as rng
 
 from torch_tpu import _C
 
@@ -88,24 +89,41 @@ class GraphImporter:
     def call(self, node: torch.fx.Node) -> None:
         op = node.target
         if op is operator.getitem:
-            self.values[node] = self.value(node.args[0])[node.args[1]]
+            source = node.args[0]
+            self.values[node] = self.value(source)[node.args[1]]
+            if isinstance(source, torch.fx.Node) and source.target is rng.run_and_save_rng_state:
+                if node.args[1] == 0:  # PyTorch takes it for the CPU generator's
+                    node.meta["val"] = torch.empty(2, dtype=torch.uint64, device="meta")
             return
+        # Activation checkpointing: what the forward graph draws the backward graph draws again.
+        if op is rng.run_and_save_rng_state:
+            state = self.graph.result(self.graph.call("tpu::rng_state", []), 0)
+            self.values[node] = [state, self._call(node, node.args[0], node.args[1:])]
+        elif op is rng.run_with_rng_state:
+            state = self.value(node.args[0])
+            self.values[node] = self._call(node, node.args[1], node.args[2:], state)
+        else:
+            self.values[node] = self._call(node, op, node.args)
+
+    def _call(
+        self, node: torch.fx.Node, op: Any, given: tuple[Any, ...], random_state: Any = None
+    ) -> Any:
+        """The value, or list of values, of an operator on these arguments and `node`'s keywords."""
         if not isinstance(op, torch._ops.OpOverload):
             raise Missing(str(op))
         name = lowering_name(op)
         if not _C.has_lowering(name):
             raise Missing(name)
-        args = [self.value(a) for a in bind_arguments(op, node.args, node.kwargs)]
+        args = [self.value(a) for a in bind_arguments(op, given, node.kwargs)]
         if op is torch.ops.aten.as_strided.default:
             args[0], args[3] = self._storage_of(node)
-        number = self.graph.call(name, args)
+        number = self.graph.call(name, args, random_state)
         returns = op._schema.returns
         if len(returns) == 1 and isinstance(returns[0].type, torch.TensorType):
-            self.values[node] = self.graph.result(number, 0)
-        elif len(returns) == 1:  # Tensor[]: as many as the fake value says
-            self.values[node] = [self.graph.result(number, i) for i in range(len(node.meta["val"]))]
-        else:
-            self.values[node] = [self.graph.result(number, i) for i in range(len(returns))]
+            return self.graph.result(number, 0)
+        # Tensor[]: as many as the fake value says
+        count = len(node.meta["val"]) if len(returns) == 1 else len(returns)
+        return [self.graph.result(number, i) for i in range(count)]
 
     def _storage_of(self, node: torch.fx.Node) -> tuple[Any, int]:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements

@@ -6,6 +6,8 @@ for.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -17,6 +19,7 @@ __all__ = ["apply"]
 def apply() -> None:
     """Applies all patches; call once."""
     _follow_float32_matmul_precision()
+    _refuse_sharing_between_processes()
 
 
 def _follow_float32_matmul_precision() -> None:
@@ -32,3 +35,23 @@ def _follow_float32_matmul_precision() -> None:
 
     torch.set_float32_matmul_precision = set_float32_matmul_precision
     backends.follow_torch()
+
+
+def _refuse_sharing_between_processes() -> None:
+    """2.13: a queue of torch.multiprocessing says "_share_fd_: only available on CPU" of a tensor
+    that no other process can reach. Names the device and the way."""
+    for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
+        setattr(torch.UntypedStorage, name, _on_cpu_only(getattr(torch.UntypedStorage, name)))
+
+
+def _on_cpu_only(share: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(share)
+    def checked(self: torch.UntypedStorage, *args: Any, **kwargs: Any) -> Any:
+        if self.device.type == "tpu":
+            raise RuntimeError(
+                "a tpu tensor cannot be sent to another process: its memory belongs to this one. "
+                "Send x.cpu() and move it there."
+            )
+        return share(self, *args, **kwargs)
+
+    return checked

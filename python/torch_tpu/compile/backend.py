@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_tpu.compile.graph import GraphProgram, num_returned_now
+from torch_tpu.compile.random_state import register_shapes
 from torch_tpu.compile.symbolic import SymbolicProgram, is_symbolic
 
 _records: list[GraphProgram] = []
@@ -50,6 +51,7 @@ def tpu_backend(
 
     from torch_tpu._internal.decompose import decomposition_table
 
+    register_shapes()
     return aot_autograd(
         fw_compiler=_compiler("forward"),
         bw_compiler=_compiler("backward"),

@@ -200,14 +200,27 @@ def test_cmp_22_replaced_attribute_is_seen():
     assert f(1, torch.tensor(1.0, device="tpu")).tolist() == [0, 1, 0, 0]
 
 
-def test_cmp_23_indexed_increment_is_applied_once():
+@pytest.mark.parametrize("dynamic", [False, None, True])
+@pytest.mark.parametrize(
+    "increment",
+    [
+        lambda y, x: y.__setitem__(x, y[x] + y[x]),
+        lambda y, x: y.index_put_((x,), y[x], accumulate=True),
+        lambda y, x: y.index_add_(0, x[0], y[x[0]]),
+        lambda y, x: y.select(0, 0).add_(y[0]) + y.select(0, 1).add_(y[1]),
+    ],
+)
+def test_cmp_23_indexed_increment_is_applied_once(increment, dynamic):
     def f(y, x):
-        y[x] += y[x]
+        increment(y, x)
         return y
 
-    y = torch.ones(2, 8, device="tpu")
-    got = compiled(f)(y, torch.tensor([[0, 1]], device="tpu"))
-    assert got.unique().tolist() == [2] and torch.equal(got, y)
+    g = torch.compile(f, backend="tpu", fullgraph=True, dynamic=dynamic)
+    for rows in (2, 3, 5):  # with open sizes the second call's program is another one
+        y = torch.ones(rows, 8, device="tpu")
+        got = g(y, torch.tensor([[0, 1]], device="tpu"))
+        assert got[:2].unique().tolist() == [2] and torch.equal(got, y)
+        assert got[2:].unique().tolist() in ([], [1])
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,44 @@ def test_rng_08_checkpoint_recomputes_the_same_mask(reentrant):
 
 
 kaiming = partial(nn.init.kaiming_uniform_, nonlinearity="linear")
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_rng_08_compiled_checkpoint_recomputes_the_same_mask(reentrant):
+    torch._dynamo.reset()
+    f = torch.compile(
+        lambda x: checkpoint(lambda x: F.dropout(x, 0.5), x, use_reentrant=reentrant),
+        backend="tpu",
+        fullgraph=True,
+    )
+    for _ in range(2):
+        x = torch.ones(1000, device="tpu", requires_grad=True)
+        y = f(x)
+        y.sum().backward()
+        assert torch.equal(x.grad, y.detach())
+        assert 0.4 < (y == 0).float().mean().item() < 0.6
+
+
+def test_rng_08_compiled_checkpoint_of_several_draws_is_as_in_eager():
+    torch._dynamo.reset()
+    w = torch.randn(1000, device="tpu")
+
+    def block(x):
+        return (F.dropout(x, 0.5) * w).sin() * F.dropout(x, 0.3) + torch.rand_like(x)
+
+    def f(x):
+        return checkpoint(block, x, use_reentrant=False)
+
+    seen = []
+    for run in (f, torch.compile(f, backend="tpu", fullgraph=True)):
+        torch.manual_seed(3)
+        x = torch.ones(1000, device="tpu", requires_grad=True)
+        y = run(x)
+        y.sum().backward()
+        seen.append((y.detach().cpu(), x.grad.cpu()))
+    torch.testing.assert_close(seen[1], seen[0])
+
+
 N = 100_000
 DISTRIBUTIONS = {
     "normal_": (lambda x: x.normal_(1, 2), 1, 2, (-20, 20)),

@@ -27,16 +27,6 @@ WAITING = {
     '("device tpu is invalid"); load on the CPU and move',
     "EAG-61": "torchvision is not among the test requirements; nms and roi_align are its operators",
 }
-# Rows that are tested but for a part.
-PARTS_WAITING = {
-    "EAG-19": "3 x 4,194,305 elements take too long on XLA:CPU; 3 x 70,001 is tested",
-    "EAG-29": "index_add of an empty index is refused by PyTorch's meta function: "
-    "select() of an empty source",
-    "EAG-58": "16384 x 16384 in bfloat16 takes minutes on XLA:CPU; 1000 is tested",
-    "CMP-23": "dynamic=True belongs to dynamic shapes",
-    "RNG-08": "checkpoint within a compiled function",
-    "SAV-05": "tensors through a multiprocessing queue are refused (test_serialization.py)",
-}
 
 
 def rows() -> set[str]:
@@ -57,4 +47,3 @@ def rows_tested() -> set[str]:
 def test_every_row_has_a_test_or_waits_for_something():
     assert rows_tested() | set(WAITING) == rows()
     assert not rows_tested() & set(WAITING)
-    assert set(PARTS_WAITING) <= rows_tested()

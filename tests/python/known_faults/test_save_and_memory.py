@@ -80,6 +80,18 @@ def test_sav_05_pickled_state_dict_comes_back_on_the_device(protocol):
         assert loaded[name].device.type == "tpu" and torch.equal(loaded[name], x)
 
 
+def test_sav_05_queue_to_another_process_refuses_and_names_the_way():
+    import multiprocessing.reduction
+
+    import torch.multiprocessing  # noqa: F401  registers how tensors are sent
+
+    x = torch.ones(3, device="tpu")
+    with pytest.raises(RuntimeError, match=r"another process.*x\.cpu\(\)"):
+        multiprocessing.reduction.ForkingPickler.dumps(x)
+    with pytest.raises(RuntimeError, match=r"another process.*x\.cpu\(\)"):
+        multiprocessing.reduction.ForkingPickler.dumps({"w": nn.Parameter(x)})
+
+
 def test_sav_07_location_tags_are_whole_device_names():
     x = torch.arange(3.0, device="tpu")
     for location in ("tpu", "tpu:0", torch.device("tpu", 0)):
