@@ -213,3 +213,33 @@ def test_eag_56_fused_adam_obeys_found_inf_and_grad_scale():
     opt.found_inf = torch.tensor(0.0, device="tpu")
     opt.step()
     assert p.tolist() != [1.0] * 4
+
+
+@pytest.fixture(scope="module")
+def vision():
+    """Operators as torchvision has them: of another library, with CPU kernels only."""
+    library = torch.library.Library("tpu_test_vision", "DEF")
+    library.define("nms(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor")
+    library.define("roi_align(Tensor input, Tensor rois, int height, int width) -> Tensor")
+    library.impl("nms", lambda boxes, scores, t: scores.argsort(descending=True)[:2], "CPU")
+    library.impl("roi_align", lambda x, rois, h, w: F.adaptive_avg_pool2d(x, (h, w)), "CPU")
+    yield torch.ops.tpu_test_vision
+    library._destroy()
+
+
+def test_eag_61_operator_of_another_library_is_named_and_can_run_on_the_host(vision):
+    boxes, scores = torch.rand(3, 4), torch.tensor([0.9, 0.1, 0.5])
+    x, rois = torch.rand(1, 1, 8, 8), torch.rand(1, 5)
+    for name, call, args in (
+        ("nms", vision.nms, (boxes, scores, 0.5)),
+        ("roi_align", vision.roi_align, (x, rois, 4, 4)),
+    ):
+        with pytest.raises(
+            NotImplementedError, match=f"tpu_test_vision::{name} .*for tpu: got Flo"
+        ):
+            call(*to_tpu(args))
+        with torch.tpu.allow_host_fallback():
+            before = torch.tpu.fallback_stats().get(f"tpu_test_vision::{name}", 0)
+            got = call(*to_tpu(args))
+            assert torch.tpu.fallback_stats()[f"tpu_test_vision::{name}"] == before + 1
+        assert got.device.type == "tpu" and torch.equal(got.cpu(), call(*args))
