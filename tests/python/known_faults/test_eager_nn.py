@@ -227,6 +227,7 @@ def vision():
     library._destroy()
 
 
+@pytest.mark.host_fallback
 def test_eag_61_operator_of_another_library_is_named_and_can_run_on_the_host(vision):
     boxes, scores = torch.rand(3, 4), torch.tensor([0.9, 0.1, 0.5])
     x, rois = torch.rand(1, 1, 8, 8), torch.rand(1, 5)
