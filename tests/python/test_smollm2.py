@@ -120,3 +120,68 @@ def test_a_second_generation_compiles_nothing(models, tokenizer):
     with count_compiles() as compiled:
         greedy(models["tpu"], ids)
     assert compiled == []
+
+
+def compiled(f):
+    from torch_tpu import compile as tpu_compile
+
+    tpu_compile.register()
+    torch._dynamo.reset()
+    return torch.compile(f, backend="tpu", fullgraph=True, dynamic=False)
+
+
+def only_record(before: int):
+    """The graph that was compiled since: one, of one program, of eager's lowerings."""
+    from torch_tpu import _C, compile as tpu_compile
+
+    (record,) = tpu_compile.graph_records()[before:]
+    assert record.compiled.num_programs == 1
+    assert set(record.lowerings) <= set(_C.lowerings())
+    return record
+
+
+def test_compiled_prefill_gives_the_cpus_logits_in_one_program(models):
+    from torch_tpu import compile as tpu_compile
+
+    ids = torch.arange(100, 228)[None]
+    before = len(tpu_compile.graph_records())
+    with torch.no_grad():
+        expected = models["cpu"](ids, use_cache=False).logits
+        prefill = compiled(lambda ids: models["tpu"](ids, use_cache=False).logits)
+        assert_close(prefill(ids.to("tpu")).cpu(), expected, rtol=1e-3, atol=1e-3)
+    only_record(before)
+
+
+def test_compiled_decode_gives_the_cpus_logits_and_writes_its_cache_in_place(models):
+    from transformers import StaticCache
+
+    from torch_tpu import compile as tpu_compile
+    from torch_tpu.testing import count_compiles
+
+    ids = torch.arange(100, 112)[None]
+
+    def decode(model, wrap):
+        cache = StaticCache(config=model.config, max_cache_len=32)
+        mine = ids.to(model.device)
+        with torch.no_grad():
+            model(mine[:, :8], past_key_values=cache, use_cache=True)
+            step = wrap(
+                lambda token, at: (
+                    model(token, position_ids=at, past_key_values=cache, use_cache=True).logits
+                )
+            )
+            place = torch.arange(12, device=model.device)[None]
+            logits = [step(mine[:, 8:9], place[:, 8:9]).cpu()]
+            with count_compiles() as compiles:
+                logits += [step(mine[:, i : i + 1], place[:, i : i + 1]).cpu() for i in (9, 10, 11)]
+        return logits, [t for layer in cache.layers for t in (layer.keys, layer.values)], compiles
+
+    expected, theirs, _ = decode(models["cpu"], lambda f: f)
+    before = len(tpu_compile.graph_records())
+    got, ours, compiles = decode(models["tpu"], compiled)
+    for e, a in zip(expected + theirs, got + ours, strict=True):
+        assert_close(a.cpu(), e, rtol=1e-3, atol=1e-3)
+    # The slice of the step's place is compiled on its second value; the step itself is not.
+    assert not [name for name in compiles if "graph" in name]
+    nbytes = sum(t.numel() * t.element_size() for t in ours)
+    assert only_record(before).compiled.alias_bytes() >= nbytes
