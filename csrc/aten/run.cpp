@@ -77,6 +77,7 @@ std::mutex g_counts_mutex;
 std::map<std::string, int64_t> g_fallback_counts;
 std::map<std::string, int64_t> g_decomposed;
 Decomposer g_decomposer;
+MetaFault g_is_meta_fault;
 
 }  // namespace
 
@@ -106,6 +107,7 @@ Settings& settings() {
 }
 
 void set_decomposer(Decomposer d) { g_decomposer = std::move(d); }
+void set_meta_fault(MetaFault f) { g_is_meta_fault = std::move(f); }
 
 std::vector<std::pair<std::string, int64_t>> fallback_counts() {
   std::lock_guard lock(g_counts_mutex);
@@ -648,11 +650,9 @@ struct Callable::Call {
       throw;
     } catch (const std::exception& e) {  // from Python
       if (!plan.entry) throw;
-      // Two kinds of failure are faults of a meta function itself (an LSTM cell without bias, a
-      // mean of nothing): the lowering, if it takes the call, says shapes and dtypes too.
-      const std::string_view text = e.what();
-      const bool fault = text.find("object has no attribute") != std::string_view::npos ||
-                         text.find("division by zero") != std::string_view::npos;
+      // Some failures are faults of a meta function itself (an LSTM cell without bias, a mean of
+      // nothing): the lowering, if it takes the call, says shapes and dtypes too.
+      const bool fault = g_is_meta_fault && g_is_meta_fault(e);
       bool taken = false;
       try {
         Trace t;

@@ -67,6 +67,11 @@ using Decomposer = std::function<std::shared_ptr<const lower::Graph>(
     const std::string& functional, const std::vector<c10::IValue>& args)>;
 void set_decomposer(Decomposer d);
 
+// Whether what a Python meta function threw is a fault of the function (an attribute of None, a
+// division by zero) and no refusal of the call. Set by Python's side, which knows the types.
+using MetaFault = std::function<bool(const std::exception& e)>;
+void set_meta_fault(MetaFault f);
+
 // Process-wide settings that enter every program's key.
 struct Settings {
   hlo::Precision matmul_precision = hlo::Precision::highest;

@@ -2,6 +2,7 @@
 // Graphs from Python: torch.compile's FX graphs and traced decompositions become lower::Graph here.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -84,6 +85,17 @@ Graph::Argument argument(const py::handle& h) {
   return {Arg(std::monostate{})};  // None, devices, layouts, memory formats, generators
 }
 
+// A Python exception comes through PyTorch's dispatcher as pybind11's or as torch's own.
+bool is_meta_fault(const std::exception& e) {
+  py::gil_scoped_acquire gil;
+  const auto is_a = [&](PyObject* type) {
+    if (auto* error = dynamic_cast<const py::error_already_set*>(&e)) return error->matches(type);
+    auto* error = dynamic_cast<const python_error*>(&e);
+    return error && error->type && PyErr_GivenExceptionMatches(error->type, type);
+  };
+  return is_a(PyExc_AttributeError) || is_a(PyExc_ZeroDivisionError);
+}
+
 // Calls a graph's program with tensors.
 class CompiledGraph {
  public:
@@ -159,6 +171,7 @@ void bind_graph(py::module_& m) {
     for (const auto& [name, entry] : lower::Registry::global().entries()) names.push_back(name);
     return names;
   });
+  aten::set_meta_fault(is_meta_fault);
   // f(operator name, args) -> Graph or None
   m.def("set_decomposer", [](py::function f) {
     auto* kept =

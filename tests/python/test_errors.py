@@ -127,3 +127,21 @@ def test_missing_operator_names_operator_dtypes_shapes_and_the_way_out():
         )
     for part in ("aten::_ctc_loss", "Float[4, 1, 3]", "TORCH_TPU_HOST_FALLBACK"):
         assert part in str(e.value)
+
+
+def test_faults_of_pytorchs_meta_functions_do_not_refuse_what_cpu_runs():
+    # AttributeError: the bias that is not there is asked for its device.
+    cell = torch.nn.LSTMCell(3, 4, bias=False)
+    twin = torch.nn.LSTMCell(3, 4, bias=False)
+    twin.load_state_dict(cell.state_dict())
+    x = torch.randn(2, 3)
+    for e, a in zip(cell(x), twin.to("tpu")(x.to("tpu")), strict=True):
+        torch.testing.assert_close(a.cpu(), e, rtol=1e-4, atol=1e-5)
+
+    # ZeroDivisionError: a mean over no rows.
+    def gradient(device):
+        x = torch.ones(0, 3, device=device, requires_grad=True)
+        F.batch_norm(x, None, None, torch.ones(3, device=device), training=True).sum().backward()
+        return x.grad
+
+    assert gradient("tpu").cpu().shape == gradient("cpu").shape == (0, 3)
