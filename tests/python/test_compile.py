@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torch_tpu import _C, compile as tpu_compile
-from torch_tpu.testing import count_compiles
+from torch_tpu.testing import child, count_compiles
 
 tpu_compile.register()
 
@@ -224,3 +224,31 @@ def test_second_process_compiles_nothing(tmp_path):
         for _ in range(2)
     ]
     assert counts[0] > 0 and counts[1] == 0
+
+
+def test_the_default_backend_refuses_tpu_and_says_what_to_write():
+    f = torch.compile(lambda a: (a @ a).relu())
+    with pytest.raises(Exception, match=r'Inductor, does not .* for tpu: use .*backend="tpu"'):
+        f(torch.ones(3, 3, device="tpu", requires_grad=True))
+
+
+def test_the_refusal_comes_whether_inductor_was_loaded_before_us_or_after():
+    program = """
+        import torch
+        {first}
+        import torch_tpu
+        {then}
+        try:
+            torch.compile(lambda a: a * 2)(torch.ones(3, device="tpu"))
+        except Exception as e:
+            print('backend="tpu"' in str(e))
+    """
+    inductor = "import torch._inductor.codegen.common"
+    for first, then in ((inductor, ""), ("", inductor), ("", "")):
+        done = child.run(program.format(first=first, then=then), TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        assert done.stdout == "True\n", done.stderr
+
+
+def test_importing_the_package_does_not_load_inductor():
+    program = 'import sys, torch, torch_tpu; print("torch._inductor" in sys.modules)'
+    assert child.run(program).stdout == "False\n"

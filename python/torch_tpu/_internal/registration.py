@@ -46,7 +46,7 @@ def register() -> None:
             f"its C++ core does not load ({e}). "
             "Reinstall it: pip install --force-reinstall torch-tpu"
         ) from e
-    from torch_tpu._internal import patches, platform
+    from torch_tpu._internal import inductor, patches, platform
 
     platform.configure(_C)
     _C.set_decomposer(_decompose)
@@ -63,6 +63,7 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     backends.install()
     patches.apply()
+    inductor.refuse_tpu()
     # bfloat16 is what a TPU multiplies; PyTorch's default for a backend like ours is float16.
     torch.set_autocast_dtype("tpu", torch.bfloat16)
     _registered = True
