@@ -22,7 +22,7 @@ using runtime::Config;
 using runtime::Device;
 
 void configure(std::string plugin_path, std::string platform, int num_devices,
-               std::string cache_dir, int64_t cache_max_bytes, bool blocking,
+               std::string cache_dir, int64_t cache_max_bytes, size_t max_programs, bool blocking,
                std::string torch_version) {
   Config c;
   c.plugin_path = std::move(plugin_path);
@@ -30,6 +30,7 @@ void configure(std::string plugin_path, std::string platform, int num_devices,
   c.num_devices = num_devices;
   c.cache_dir = std::move(cache_dir);
   c.cache_max_bytes = cache_max_bytes;
+  c.max_programs = max_programs;
   c.blocking = blocking;
   c.torch_version = std::move(torch_version);
   Device::configure(std::move(c));
@@ -73,7 +74,7 @@ py::dict properties(int index) {
 void bind_device(py::module_& m) {
   m.def("configure", &configure, py::arg("plugin_path"), py::arg("platform"),
         py::arg("num_devices"), py::arg("cache_dir"), py::arg("cache_max_bytes"),
-        py::arg("blocking"), py::arg("torch_version"));
+        py::arg("max_programs"), py::arg("blocking"), py::arg("torch_version"));
   m.def("find_plugin", &find_plugin);
   m.def("init", [] { Device::client(); }, py::call_guard<py::gil_scoped_release>());
   m.def("is_initialized", &Device::initialized);

@@ -30,6 +30,7 @@ def configure(
     num_devices: int,
     cache_dir: str,
     cache_max_bytes: int,
+    max_programs: int,
     blocking: bool,
     torch_version: str,
 ) -> None:

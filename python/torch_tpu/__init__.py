@@ -2,17 +2,16 @@
 """PyTorch on TPUs: after `import torch` the device "tpu" exists, and plain programs run on it.
 
 Nothing here needs to be called. PyTorch imports this package by itself (entry point group
-`torch.backends`; switched off by
-TORCH_DEVICE_BACKEND_AUTOLOAD=0, then `import torch_tpu` does the same). What programs use is
-`torch.tpu`, `torch.backends.tpu`
-and `torch.accelerator`.
+`torch.backends`; switched off by TORCH_DEVICE_BACKEND_AUTOLOAD=0, then `import torch_tpu` does the
+same). What programs use is `torch.tpu`, `torch.backends.tpu` and `torch.accelerator`.
 
 Environment, read when torch is imported and again at the first use of the device:
     TORCH_TPU_PLATFORM          auto (a TPU if there is one, else XLA:CPU), tpu, cpu, lammps, or
-    the path of a PJRT plugin
+                                the path of a PJRT plugin
     TORCH_TPU_DEVICES           number of devices that XLA:CPU pretends to have; 1
     TORCH_TPU_CACHE_DIR         compiled programs; the user's cache folder; empty: none are kept
     TORCH_TPU_CACHE_MAX_BYTES   their size on disk; 4 GiB
+    TORCH_TPU_MAX_PROGRAMS      programs in memory, past which all are forgotten; 6000
     TORCH_TPU_BLOCKING          1: every operator waits, and one that fails is named at its own line
     TORCH_TPU_HOST_FALLBACK     1: operators that tpu has not run on the CPU, and are counted
     TORCH_TPU_QUIET             1: do not say that there is no TPU

@@ -229,6 +229,11 @@ ASK = """
             "-1",
             "TORCH_TPU_CACHE_MAX_BYTES=-1: expected a whole number of at least 0",
         ),
+        (
+            "TORCH_TPU_MAX_PROGRAMS",
+            "0",
+            "TORCH_TPU_MAX_PROGRAMS=0: expected a whole number of at least 1",
+        ),
     ],
 )
 def test_bad_setting_fails_at_first_use_with_its_name_and_torch_goes_on(variable, value, text):

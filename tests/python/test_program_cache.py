@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from torch_tpu import _C
+from torch_tpu.testing.child import run
 
 
 @pytest.fixture
@@ -30,3 +31,14 @@ def test_a_check_outlives_its_forgotten_program(few_programs):
         torch.ones(n, 2, device="tpu") + 1
     with pytest.raises(IndexError, match="out of bounds"):
         bad.cpu()
+
+
+def test_the_bound_is_an_environment_variable():
+    program = """
+        import torch, torch_tpu
+        from torch_tpu import _C
+        torch.ones(2, device="tpu").sum().item()
+        print(_C.max_programs())
+    """
+    assert run(program, TORCH_TPU_MAX_PROGRAMS="12").stdout == "12\n"
+    assert run(program, TORCH_TPU_MAX_PROGRAMS="").stdout == "6000\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import threading
 
 import numpy
 import pytest
@@ -207,6 +208,25 @@ def test_autocast_casts_to_bfloat16_by_default():
         torch.tpu.get_amp_supported_dtype() == [torch.bfloat16, torch.float16]
         and torch.tpu.is_bf16_supported()
     )
+
+
+def test_autocast_in_autograds_threads_casts_to_bfloat16_by_default():
+    dtypes = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            with torch.autocast("tpu"):
+                dtypes.append((threading.current_thread(), (g @ g).dtype))
+            return g
+
+    Product.apply(torch.ones(3, 3, device="tpu", requires_grad=True)).sum().backward()
+    ((thread, dtype),) = dtypes
+    assert thread is not threading.main_thread() and dtype == torch.bfloat16
 
 
 def test_autocast_bans_binary_cross_entropy():

@@ -13,6 +13,9 @@ import torch
 
 __all__ = ["announce", "configure", "failure", "installed_cpu_plugins", "libtpu_path"]
 
+# Half a MiB and three memory mappings each on XLA:CPU; Linux allows a process 65,530 mappings.
+_MAX_PROGRAMS = 6000
+
 _failure: str | None = None
 _guessed = False
 
@@ -93,6 +96,7 @@ def configure(core: ModuleType) -> None:
         "num_devices": 0,
         "cache_dir": _cache_dir(),
         "cache_max_bytes": 4 << 30,
+        "max_programs": _MAX_PROGRAMS,
         "blocking": _flag("TORCH_TPU_BLOCKING"),
         "torch_version": torch.__version__,
     }
@@ -101,6 +105,7 @@ def configure(core: ModuleType) -> None:
         choice = core.find_plugin(platform, libtpu_path(), plugins)
         num_devices = _number("TORCH_TPU_DEVICES", 1, 1)
         config["cache_max_bytes"] = _number("TORCH_TPU_CACHE_MAX_BYTES", 4 << 30, 0)
+        config["max_programs"] = _number("TORCH_TPU_MAX_PROGRAMS", _MAX_PROGRAMS, 1)
         config["plugin_path"], config["platform"] = choice["path"], choice["platform"]
         config["num_devices"] = (
             choice["num_devices"] if choice["platform"] == "tpu" else num_devices

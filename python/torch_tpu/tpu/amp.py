@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic mixed precision: `torch.autocast("tpu")`, bfloat16 unless told otherwise, with
-CUDA's lists of operators.
+"""Automatic mixed precision: `torch.autocast("tpu")`, bfloat16 unless told otherwise, with CUDA's
+lists of operators.
+
+PyTorch keeps the default dtype by thread and starts each at float16 for a backend like ours. Set to
+bfloat16 are the thread that imported torch and autograd's, which follow it. In a thread of your own
+say `torch.autocast("tpu", dtype=torch.bfloat16)`.
 """
 
 from __future__ import annotations
