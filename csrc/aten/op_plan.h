@@ -31,7 +31,7 @@ struct OpPlan {
   std::vector<bool> wants_operand;  // per schema argument: a number is a run-time operand
   // Per schema argument: the default of a number that is a run-time operand otherwise (alpha=1).
   std::vector<std::optional<runtime::ScalarValue>> defaults;
-  std::vector<bool> is_dtype;       // per schema argument: ScalarType
+  std::vector<bool> is_dtype;  // per schema argument: ScalarType
   std::vector<int>
       written;  // schema positions of mutated tensors (or lists), in the order of the last results
   std::vector<bool> only_written;  // per schema argument: an out= tensor, never read

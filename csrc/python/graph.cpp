@@ -133,16 +133,17 @@ void bind_graph(py::module_& m) {
              return GraphValue{{-1, g.num_inputs() - 1}};
            })
       // Returns the node's number; `result(node, i)` are its values.
-      .def("call",
-           [](Graph& g, const std::string& name, const py::sequence& args,
-              const py::object& random_state) {
-             std::vector<Graph::Argument> arguments;
-             for (const py::handle& a : args) arguments.push_back(argument(a));
-             Graph::Item state;
-             if (!random_state.is_none()) state = random_state.cast<GraphValue&>().ref;
-             return g.call(name, std::move(arguments), state);
-           },
-           py::arg("name"), py::arg("args"), py::arg("random_state") = py::none())
+      .def(
+          "call",
+          [](Graph& g, const std::string& name, const py::sequence& args,
+             const py::object& random_state) {
+            std::vector<Graph::Argument> arguments;
+            for (const py::handle& a : args) arguments.push_back(argument(a));
+            Graph::Item state;
+            if (!random_state.is_none()) state = random_state.cast<GraphValue&>().ref;
+            return g.call(name, std::move(arguments), state);
+          },
+          py::arg("name"), py::arg("args"), py::arg("random_state") = py::none())
       .def("result", [](Graph&, int node, int output) { return GraphValue{{node, output}}; })
       .def("output",
            [](Graph& g, const py::object& v) {

@@ -27,7 +27,7 @@ PEAK = {"v5e": (197e12, 0.82e12), "v6e": (920e12, 1.64e12), "v7x": (1155e12, 3.7
 
 @contextlib.contextmanager
 def recording() -> Iterator[dict[str, str]]:
-    """Collects the programs that are compiled or loaded meanwhile: {StableHLO text: operator or graph}.
+    """Collects the programs compiled or loaded meanwhile: {StableHLO text: operator or graph}.
 
     They are in the form that a TPU gets, without what is special to XLA:CPU.
     """
