@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from torch_tpu import compile as tpu_compile
 from torch_tpu.testing import count_compiles
@@ -176,6 +177,18 @@ def test_draws_of_many_sizes_follow_the_seed():
         second = g(x).cpu()
         torch.manual_seed(1)
         assert torch.equal(g(x).cpu(), first) and not torch.equal(first, second)
+
+
+def test_checkpointed_draws_of_many_sizes_repeat_in_the_backward_graph():
+    def f(x):
+        return checkpoint(lambda y: F.dropout(y * 2, 0.5), x, use_reentrant=False)
+
+    g = compiled(f, dynamic=True)
+    for n in (100, 200):
+        x = torch.ones(n, device="tpu", requires_grad=True)
+        y = g(x)
+        y.sum().backward()
+        assert torch.equal(x.grad.cpu(), y.detach().cpu())
 
 
 def test_inference_mode_and_no_grad():
