@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,17 +130,113 @@ def test_training_programs_compile(model, target):
     compile_all(model, programs, target)
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("target", plan.TARGETS if ALL else ["v7x"])
-def test_compiled_training_step_compiles(target):
+def compiled(f, fullgraph: bool = True):
     from torch_tpu import compile as tpu_compile
 
     tpu_compile.register()
-    model = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 4)).to("tpu")
-    compiled = torch.compile(model, backend="tpu", fullgraph=True, dynamic=False)
-    with plan.recording() as programs:
-        compiled(torch.randn(8, 16, device="tpu")).square().mean().backward()
-    assert any("forward" in n for n in programs.values()) and any(
-        "backward" in n for n in programs.values()
+    torch._dynamo.reset()
+    return torch.compile(f, backend="tpu", fullgraph=fullgraph, dynamic=False)
+
+
+def compiled_training(model: nn.Module, *inputs: torch.Tensor) -> None:
+    """Forward, backward and the AdamW step, each one program."""
+    model = model.to("tpu")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    loss = compiled(lambda *inputs: model(*inputs).square().mean())
+    loss(*[i.to("tpu") for i in inputs]).backward()
+    compiled(optimizer.step, fullgraph=False)()
+
+
+def compiled_prefill_and_decode(model: nn.Module, tokens: int, cache_length: int) -> None:
+    from transformers import StaticCache
+
+    model = model.to("tpu").eval()
+    ids = torch.arange(tokens, device="tpu")[None]
+    with torch.no_grad():
+        compiled(lambda ids: model(ids, use_cache=False).logits)(ids)
+        cache = StaticCache(config=model.config, max_cache_len=cache_length)
+        model(ids, past_key_values=cache, use_cache=True)
+        step = compiled(
+            lambda token, at: (
+                model(token, position_ids=at, past_key_values=cache, use_cache=True).logits
+            )
+        )
+        step(ids[:, :1], torch.tensor([[tokens]], device="tpu"))
+
+
+def tiny_llama() -> nn.Module:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=97,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
     )
-    compile_all("compiled-mlp", programs, target)
+    return LlamaForCausalLM(config)
+
+
+def smollm2() -> nn.Module:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+    from smollm2 import load_model
+
+    return load_model("tpu")
+
+
+# name: (what is run, parts of the names of the programs that it must have made)
+COMPILED = {
+    "compiled-mlp": (
+        lambda: compiled_training(
+            nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 4)),
+            torch.randn(8, 16),
+        ),
+        ("forward", "backward", "inference"),
+    ),
+    "compiled-cnn": (
+        lambda: compiled_training(Cnn(), torch.randn(4, 1, 8, 8)),
+        ("forward", "backward", "inference"),
+    ),
+    "compiled-transformer": (
+        lambda: compiled_training(
+            nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.randn(2, 7, 32)
+        ),
+        ("forward", "backward", "inference"),
+    ),
+    "compiled-llama": (
+        lambda: compiled_prefill_and_decode(tiny_llama(), 16, 32),
+        ("inference",),
+    ),
+}
+if ALL:
+    COMPILED["compiled-smollm2"] = (
+        lambda: compiled_prefill_and_decode(smollm2(), 128, 256),
+        ("inference",),
+    )
+ROTATING = [list(COMPILED)[datetime.date.today().toordinal() % len(COMPILED)]]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("target", plan.TARGETS if ALL else ["v7x"])
+@pytest.mark.parametrize("name", COMPILED if ALL else ROTATING)
+def test_compiled_graphs_compile(name, target):
+    run, parts = COMPILED[name]
+    with plan.recording() as programs:
+        run()
+    for part in parts:
+        assert any(f".{part}" in n for n in programs.values()), part
+    compile_all(name, programs, target)
+
+
+def test_reports_hold_memory_flops_and_time_of_each_program():
+    with plan.recording() as programs:
+        x = torch.randn(64, 64, device="tpu")
+        (x @ x).sum().item()
+    compile_all("report", programs, "v6e")
+    records = json.loads((REPORTS / "report-v6e.json").read_text())
+    product = next(r for r in records if r["name"] == "aten::mm")
+    assert product["flops"] >= 2 * 64**3 and product["bytes"] >= 2 * 64 * 64 * 4
+    assert product["floor_seconds"] > 0
+    assert product["memory"]["arguments"] >= 64 * 64 * 4
+    assert {r["name"] for r in records} == set(programs.values())
