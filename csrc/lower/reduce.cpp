@@ -146,6 +146,23 @@ Value vector_norm(Value x, Number ord, MaybeDims dims, bool keepdim, MaybeDType 
   return convert(norm(), hlo::real_type(t));
 }
 
+// powsum(x, ord) = sum |x|^ord over `dim` (None, []: all): a norm without its root.
+//   x      floating or complex; the sum is in `dtype`, real for a complex one
+//   ord    real, any sign, inf too: a run-time operand
+// pow's edges: |x|^0 is 1 for 0 and NaN too, 0^-1 is inf. Empty: 0.
+Value powsum(Value x, Value ord, MaybeDims dims, bool keepdim, MaybeDType dtype) {
+  const DType t = sum_type(x, dtype);
+  if (is_whole(t)) refuse("powsum_cpu", t);
+  if (hlo::is_complex(ord.dtype()))
+    throw UserError("value cannot be converted to type double without overflow");
+  const Value y = abs(convert(convert(x, t), hlo::accumulate_type(t)));
+  const Value p = convert(ord, y.dtype());
+  const auto squares = [&] { return Values{y * y}; };  // exact where power is not
+  const auto powers = [&] { return Values{power(y, p)}; };
+  const Value terms = hlo::if_(p == 2, squares, powers)[0];
+  return convert(sum(terms, wrap_or_all(dims, x), keep(keepdim)), hlo::real_type(t));
+}
+
 // ---- extremes
 // --------------------------------------------------------------------------------------------------
 // NaN wins. PyTorch's meta functions refuse an empty range.
@@ -265,6 +282,7 @@ void register_reduce(Registry& r) {
   r.add("aten::var_mean.correction", var_mean);
   r.add("aten::std_mean.correction", std_mean);
 
+  r.add("aten::linalg__powsum", powsum);
   r.add("aten::linalg_vector_norm", vector_norm);
   const auto p_or_2 = [](const std::optional<Number>& p) { return p.value_or(Number::of(2.0)); };
   r.add("aten::norm.Scalar", [](Value x, Number p) { return vector_norm(x, p, {}, false, {}); });

@@ -230,3 +230,73 @@ def test_hash_tensor_matches_cpu(dtype):
 )
 def test_refusals_read_as_on_cpu(call):
     assert_same_error(call)
+
+
+powsum = torch.ops.aten.linalg__powsum
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+@pytest.mark.parametrize("ord", [0, 1, 2, 2.5, -1, torch.inf, -torch.inf])
+@pytest.mark.parametrize("dim, keepdim", [(None, False), ([], True), ([1], False), ([0, -1], True)])
+def test_powsum_matches_cpu(dtype, ord, dim, keepdim):
+    x = torch.randn(2, 3, 4, dtype=dtype)
+    assert_matches_cpu(lambda x: powsum(x, ord, dim, keepdim), x)
+    assert_matches_cpu(lambda x: powsum(x.mT[:, 1::2], ord, dim, keepdim), x)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0)])
+@pytest.mark.parametrize("ord", [0, 2, -1, torch.inf])
+def test_powsum_of_rank_0_and_empty_matches_cpu(shape, ord):
+    assert_matches_cpu(
+        lambda x: (powsum(x, ord), powsum(x, ord, [-1], True)), torch.full(shape, -3.0)
+    )
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, -1])
+def test_powsum_of_nan_inf_and_zero_is_of_each_column(ord):
+    x = torch.tensor([[torch.nan, 1, torch.inf, -torch.inf, 0.0], [2, 0, 0, 0, 0]])
+    assert_matches_cpu(lambda x: powsum(x, ord, [0]), x)
+
+
+# The sum is exact in f32 and past 16 bits' range or grid.
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_powsum_of_16_bit_floats_accumulates_in_float32(dtype):
+    x = torch.ones(3000, dtype=dtype, device="tpu")
+    assert powsum(x, 3).item() == torch.tensor(3000.0, dtype=dtype).item()
+
+
+def test_powsum_in_another_dtype_matches_cpu():
+    x = torch.tensor([3, -5, 9])
+    assert_matches_cpu(
+        lambda x: (
+            powsum(x, 2, dtype=torch.float32),
+            powsum(x, 2, dtype=torch.complex64),
+            powsum(x.double(), 3, dtype=torch.float32),
+            powsum(x.to(torch.complex64), 3, dtype=torch.float64),
+        ),
+        x,
+    )
+
+
+def test_powsum_of_a_new_order_compiles_nothing():
+    x = torch.randn(5, 7, device="tpu")
+    powsum(x, 2.5, [1])
+    with count_compiles() as compiled:
+        for ord in (2.0, 0.5, -1.0, torch.inf):
+            powsum(x, ord, [1])
+    assert compiled == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: powsum(torch.ones(3, dtype=torch.int32, device=d), 2),
+        lambda d: powsum(torch.ones(3, dtype=torch.bool, device=d), 2),
+        lambda d: powsum(torch.ones(3, device=d), 2, dtype=torch.int32),
+        lambda d: powsum(torch.ones(3, device=d), 1j),
+        lambda d: powsum(torch.ones(3, 2, device=d), 2, [1, -1]),
+        lambda d: powsum(torch.ones(3, device=d), 2, [5]),
+    ],
+)
+def test_powsum_refuses_what_cpu_refuses(call):
+    assert_same_error(call)
