@@ -10,6 +10,9 @@
 // Arithmetic: sums, products, quotients, remainders, powers, rounding, bounds. bool + bool is "or",
 // bool * bool is "and"; PyTorch's meta functions refuse bool - bool.
 namespace torch_tpu::lower {
+
+void register_fake_quantize(Registry& r);  // fake_quantize.cpp: rounding to a grid
+
 namespace {
 
 bool is_bool(Value x) { return x.dtype() == DType::pred; }
@@ -142,11 +145,15 @@ Value pow_scalar(Value x, Value e) {
   };
   std::function<Value()> y = [=] { return power(x, e); };
   if (hlo::is_floating(x.dtype())) {
-    y = or_else(0.5, [=] { return sqrt(x); }, y);
-    y = or_else(-0.5, [=] { return rsqrt(x); }, y);
+    y = or_else(
+        0.5, [=] { return sqrt(x); }, y);
+    y = or_else(
+        -0.5, [=] { return rsqrt(x); }, y);
   }
-  y = or_else(3, [=] { return x * x * x; }, y);
-  return or_else(2, [=] { return x * x; }, y)();
+  y = or_else(
+      3, [=] { return x * x * x; }, y);
+  return or_else(
+      2, [=] { return x * x; }, y)();
 }
 
 // ---- sign, rounding
@@ -323,6 +330,8 @@ void register_pointwise_arithmetic(Registry& r) {
 
   r.pointwise("aten::gcd", arithmetic, 2, gcd);
   r.pointwise("aten::lcm", arithmetic, 2, lcm);
+
+  register_fake_quantize(r);
 }
 
 }  // namespace torch_tpu::lower
