@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TPU's compiler says of programs, with no TPU: those of a file, or those that a line of code makes.
+"""What a TPU's compiler says of programs, with no TPU: of a file's, or of those that code makes.
 
 python -m torch_tpu.plan PROGRAMS.json --target v6e --out REPORT.json
 python -m torch_tpu.plan --code "torch.ones(3, device='tpu').exp()"
@@ -16,7 +16,7 @@ from torch_tpu.plan.compile import TARGETS, compile_here, compile_programs, reco
 
 
 def compile_code(code: str, targets: list[str]) -> bool:
-    """Runs `code`, compiles its programs for each target and prints a line for each: all compiled?"""
+    """Runs `code`, compiles its programs for each target, a line for each: did all compile?"""
     import torch
 
     with recording() as programs:

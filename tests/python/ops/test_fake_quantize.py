@@ -7,6 +7,7 @@ import torch
 from torch_tpu.testing import assert_same_error, count_compiles
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
+nan, inf = torch.nan, torch.inf
 aten = torch.ops.aten
 per_tensor = aten.fake_quantize_per_tensor_affine_cachemask
 qparams = aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
@@ -24,7 +25,7 @@ def test_per_tensor_matches_cpu(dtype, shape):
 
 @pytest.mark.parametrize("scale", [0.1, 0.0, -1.0, torch.nan])
 def test_per_tensor_at_ties_nan_inf_and_odd_scales_matches_cpu(scale):
-    x = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 0.05, 0.15, 0.25, 12.75, -13, 1e30])  # fmt: skip
+    x = torch.tensor([nan, inf, -inf, 0.0, -0.0, 0.05, 0.15, 0.25, 12.75, -13, 1e30])
     assert_matches_cpu(lambda x: per_tensor(x, scale, 5, 0, 255), x, **EXACT)
 
 
@@ -57,7 +58,8 @@ def test_views_match_cpu():
 @pytest.mark.parametrize("enabled", [0, 1])
 def test_tensor_qparams_match_cpu(enabled):
     x = torch.tensor([torch.nan, torch.inf, 0.05, 0.15, -3.0, 1e30])
-    scale, zero, on = torch.tensor([0.1]), torch.tensor([5], dtype=torch.int32), torch.tensor([enabled])  # fmt: skip
+    scale, on = torch.tensor([0.1]), torch.tensor([enabled])
+    zero = torch.tensor([5], dtype=torch.int32)
     assert_matches_cpu(lambda *a: qparams(*a, 0, 255), x, scale, zero, on, **EXACT)
     # The CPU checks no range here.
     assert_matches_cpu(lambda *a: qparams(*a, 0, 255), x, scale, zero + 500, on, **EXACT)
