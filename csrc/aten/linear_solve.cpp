@@ -28,6 +28,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> solve_ex(const at::Te
               "linalg.solve: Expected A and B to have the same dtype, but found A of type ",
               a.scalar_type(), " and B of type ", b.scalar_type(), " instead");
   const bool vector = at::native::linalg_solve_is_vector_rhs(a, b);
+  at::native::checkInputsSolver(a, vector ? b.unsqueeze(-1) : b, left, "linalg.solve");
   const at::Tensor x =
       at::linalg_lu_solve(lu, pivots, vector ? b.unsqueeze(-1) : b, left, /*adjoint=*/false);
   return {vector ? x.squeeze(-1) : x, lu, pivots, info};

@@ -27,6 +27,17 @@ class Kernel final : public c10::OperatorKernel {
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { callable_of(op)(stack); }
 
+// PyTorch keeps tensors of other layouts under keys of their own, where nothing of tpu is found.
+template <const char* kWhat, const char* kInstead>
+void no_layout(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": ", kWhat,
+                              " tensors are not implemented for tpu. ", kInstead);
+}
+constexpr char kSparse[] = "sparse", kQuantized[] = "quantized", kNested[] = "strided nested",
+               kDense[] = "Use dense ones (`to_dense()`), or keep them on the CPU.",
+               kPlain[] = "Use `dequantize()` first, or keep them on the CPU.",
+               kJagged[] = "Make them with `layout=torch.jagged`, or keep them on the CPU.";
+
 bool is_view(const c10::FunctionSchema& schema) {
   for (const c10::Argument& a : schema.arguments()) {
     if (a.alias_info() && !a.alias_info()->isWrite()) return true;
@@ -147,6 +158,19 @@ void register_kernels() {
   libraries->emplace_back(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__,
                           __LINE__);
   libraries->back().fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+  const auto refuse = [](c10::DispatchKey key, torch::CppFunction f) {
+    libraries->emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+    libraries->back().fallback(std::move(f));
+  };
+  using torch::CppFunction;
+  refuse(c10::DispatchKey::SparsePrivateUse1,
+         CppFunction::makeFromBoxedFunction<&no_layout<kSparse, kDense>>());
+  refuse(c10::DispatchKey::SparseCsrPrivateUse1,
+         CppFunction::makeFromBoxedFunction<&no_layout<kSparse, kDense>>());
+  refuse(c10::DispatchKey::QuantizedPrivateUse1,
+         CppFunction::makeFromBoxedFunction<&no_layout<kQuantized, kPlain>>());
+  refuse(c10::DispatchKey::NestedTensorPrivateUse1,
+         CppFunction::makeFromBoxedFunction<&no_layout<kNested, kJagged>>());
 }
 
 }  // namespace torch_tpu::aten

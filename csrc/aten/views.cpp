@@ -77,6 +77,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", &set_storage_offset);
   m.impl("set_.source_Tensor", &set_tensor);
   m.impl("set_", &set_empty);
+  m.impl("is_set_to", TORCH_FN(at::native::is_set_to));
 }
 
 }  // namespace torch_tpu::aten

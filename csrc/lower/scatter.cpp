@@ -273,6 +273,15 @@ Value put_where(Context& ctx, Value self, int64_t first, Value mask, Value value
   return select(where, v, self);
 }
 
+void require_broadcastable(Value values, const Dims& result) {
+  bool fits = values.rank() <= static_cast<int64_t>(result.size());
+  for (int64_t d = 1; fits && d <= values.rank(); ++d)
+    fits = values.dim(-d) == 1 || values.dim(-d) == result[result.size() - static_cast<size_t>(d)];
+  if (!fits)
+    throw UserError("shape mismatch: value tensor of shape " + hlo::str(values.dims()) +
+                    " cannot be broadcast to indexing result of shape " + hlo::str(result));
+}
+
 // out = self, then out[indices] = values, or += with `accumulate` (every duplicate counts, in f32
 // for 16-bit floats).
 //   indices  as for index.Tensor, or a single bool mask among Nones       values  broadcast to the
@@ -295,6 +304,7 @@ Value index_put(Context& ctx, Value self, Values indices, Value values, bool acc
   if (plan.indexed.empty() && !accumulate)
     return hlo::broadcast_to(convert(values, self.dtype()), self.dims());
   if (hlo::numel(plan.result) == 0) return self;
+  require_broadcastable(values, plan.result);
   Value updates = hlo::broadcast_to(values, plan.result);
   if (plan.indexed.empty()) return add(self, convert(updates, self.dtype()));
   const hlo::ScatterDims dims{.update_window_dims = plan.offset_dims,

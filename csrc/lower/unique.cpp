@@ -139,14 +139,17 @@ Value bincount(Context& ctx, Value self, std::optional<Value> weights, int64_t s
 }
 
 // Counts in `bins` equal intervals of [min, max], both ends included; elements outside, NaN too,
-// count nowhere. min = max: the data's own range; if that is one point, one to each side.  self
-// floating, out [bins] of its dtype
+// count nowhere. min = max: the data's own range; if that is one point, one to each side.
+//   self  floating, or an integer as on CUDA (mixtures of experts count int32 expert ids)
+//   out   [bins] of its dtype
+// Integers are counted in s64, bounds truncated to it: floor division has no rounding to get wrong.
 Value histc(Context& ctx, Value self, int64_t bins, Value min, Value max) {
-  require_floating("histogram_cpu", self);
+  const bool integral = hlo::is_integral(self.dtype());
+  if (!integral) require_floating("histogram_cpu", self);
   if (bins <= 0)
     throw UserError("torch.histogram(): bins must be > 0, but got " + std::to_string(bins) +
                     " for dimension 0");
-  const DType c = hlo::accumulate_type(self.dtype());
+  const DType c = integral ? DType::s64 : hlo::accumulate_type(self.dtype());
   Value x = convert(flatten(self), c), low = convert(min, c), high = convert(max, c);
   ctx.builder.check(compare(low, high, Compare::gt),
                     "RuntimeError: torch.histc: max must be larger than min");
@@ -155,14 +158,16 @@ Value histc(Context& ctx, Value self, int64_t bins, Value min, Value max) {
   Value least = hlo::min(x, {0}), greatest = hlo::max(x, {0});
   low = select(own, least, low);
   high = select(own, greatest, high);
-  ctx.builder.check(not_(and_(is_finite(low), is_finite(high))),
-                    "RuntimeError: torch.histc: range is not finite");
+  if (!integral)
+    ctx.builder.check(not_(and_(is_finite(low), is_finite(high))),
+                      "RuntimeError: torch.histc: range is not finite");
   Value point = compare(low, high, Compare::eq);
   low = select(point, low - 1.0, low);
   high = select(point, high + 1.0, high);
 
   Value inside = and_(compare(x, low, Compare::ge), compare(x, high, Compare::le));
-  Value at = convert(hlo::floor((x - low) * static_cast<double>(bins) / (high - low)), DType::s32);
+  Value place = (x - low) * static_cast<double>(bins) / (high - low);
+  Value at = convert(integral ? place : hlo::floor(place), DType::s32);
   at = select(inside, hlo::minimum(at, scalar(at, static_cast<double>(bins - 1))), scalar(at, 0));
   return convert(accumulated(at, convert(inside, c), bins), self.dtype());
 }

@@ -75,6 +75,41 @@ REFUSED = {
     "std": lambda d: torch.ones(3, device=d, dtype=torch.int64).std(),
     "mse": lambda d: F.mse_loss(torch.ones(3, device=d), torch.ones(4, device=d)),
     "div int_": lambda d: torch.ones(3, device=d, dtype=torch.int64).div_(2),
+    "adaptive pool": lambda d: F.adaptive_avg_pool2d(torch.ones(4, device=d), 2),
+    "conv bias": lambda d: F.conv1d(
+        torch.ones(1, 1, 4, device=d), torch.ones(1, 1, 2, device=d), torch.ones(3, device=d)
+    ),
+    "conv padding": lambda d: F.conv1d(
+        torch.ones(1, 1, 4, device=d), torch.ones(1, 1, 2, device=d), padding=-1
+    ),
+    "grid": lambda d: F.grid_sample(
+        torch.ones(1, 1, 2, 2, device=d), torch.ones(1, 2, 2, 3, device=d), align_corners=False
+    ),
+    "fold": lambda d: F.fold(torch.ones(1, 4, 8, device=d), (4, 4), 2),
+    "unfold": lambda d: F.unfold(torch.ones(1, 1, 2, 2, device=d), 3),
+    "pixel": lambda d: F.pixel_shuffle(torch.ones(1, 3, 2, 2, device=d), 2),
+    "stack": lambda d: torch.stack([torch.ones(2, device=d), torch.ones(3, device=d)]),
+    "roll": lambda d: torch.ones(2, 2, device=d).roll((1, 2), (0,)),
+    "trace": lambda d: torch.ones(2, device=d).trace(),
+    "dot": lambda d: torch.dot(torch.ones(2, device=d), torch.ones(3, device=d)),
+    "index_select rank": lambda d: torch.ones(3, device=d).index_select(
+        0, torch.tensor([[0]], device=d)
+    ),
+    "index_put shape": lambda d: torch.ones(3, device=d).index_put_(
+        (torch.tensor([0, 1], device=d),), torch.ones(3, device=d)
+    ),
+    "bucketize": lambda d: torch.bucketize(torch.ones(2, device=d), torch.ones(2, 2, device=d)),
+    "gelu": lambda d: F.gelu(torch.ones(2, device=d), approximate="x"),
+    "frexp": lambda d: torch.frexp(torch.tensor([1], device=d)),
+    "solve": lambda d: torch.linalg.solve(torch.eye(2, device=d), torch.ones(3, device=d)),
+    "multinomial many": lambda d: torch.multinomial(torch.ones(2, device=d), 5),
+    "multinomial none": lambda d: torch.multinomial(torch.ones(2, device=d), 0),
+    "random from": lambda d: torch.ones(2, device=d).random_(3, 1),
+    "normal std": lambda d: torch.ones(2, device=d).normal_(0, -1),
+    "exponential": lambda d: torch.ones(2, device=d).exponential_(-1),
+    "geometric": lambda d: torch.ones(2, device=d).geometric_(2),
+    "cauchy": lambda d: torch.ones(2, device=d).cauchy_(0, -1),
+    "log_normal": lambda d: torch.ones(2, device=d).log_normal_(0, -1),
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
@@ -145,3 +180,22 @@ def test_faults_of_pytorchs_meta_functions_do_not_refuse_what_cpu_runs():
         return x.grad
 
     assert gradient("tpu").cpu().shape == gradient("cpu").shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "call, way_out",
+    [
+        (lambda: torch.sparse_coo_tensor([[0]], [1.0], (2,), device="tpu"), "to_dense"),
+        (lambda: torch.eye(2).to_sparse().to("tpu"), "to_dense"),
+        (lambda: torch.empty(2, dtype=torch.quint8, device="tpu"), "dequantize"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2)], device="tpu") * 2, "torch.jagged"),
+    ],
+)
+def test_tensor_of_another_layout_is_refused_with_the_way_out(call, way_out):
+    with pytest.raises(NotImplementedError, match=f"not implemented for tpu.*{way_out}"):
+        call()
+
+
+def test_storages_are_compared_as_on_cpu():
+    x = torch.ones(4, device="tpu")
+    assert x.is_set_to(x.view(4)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())

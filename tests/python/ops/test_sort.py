@@ -136,3 +136,13 @@ def test_repeat_interleave_matches_cpu():
     assert_matches_cpu(lambda x, n: x.repeat_interleave(n, dim=0), x, n)
     assert_matches_cpu(lambda x, n: x.repeat_interleave(n, dim=0, output_size=6), x, n)
     assert_same_error(lambda d: torch.repeat_interleave(torch.tensor([-1], device=d)))
+
+
+# CUDA counts integers, the CPU does not; mixtures of experts in Transformers rely on it.
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_histc_counts_integers_in_their_dtype(dtype):
+    ids = torch.tensor([3, 0, 1, 3, 7, 9, 2, 3], dtype=dtype, device="tpu")
+    assert torch.histc(ids, bins=8, min=0, max=7).tolist() == [1, 1, 1, 3, 0, 0, 0, 1]
+    halves = torch.histc(ids, bins=2)  # [0, 4.5) and [4.5, 9]
+    assert halves.tolist() == [6, 2] and halves.dtype == dtype
+    assert torch.histc(ids[:1], bins=3).tolist() == [0, 1, 0]
