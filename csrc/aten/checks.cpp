@@ -8,6 +8,7 @@
 #include <ATen/native/im2col_shape_check.h>
 #include <ATen/native/layer_norm.h>
 
+#include <string>
 #include <unordered_map>
 
 namespace torch_tpu::aten {
@@ -15,28 +16,33 @@ namespace {
 
 using Args = const c10::IValue*;
 
+// In the CPU's words and order; the meta function has others, and divides by `groups`.
 void convolution(Args a) {
   const at::Tensor &x = a[0].toTensor(), &w = a[1].toTensor();
   const bool transposed = a[6].toBool();
   const int64_t groups = a[8].toInt();
-  if (x.dim() != w.dim() || groups <= 0) return;  // the meta function's matter
+  TORCH_CHECK(groups > 0, "non-positive groups is not supported");
+  if (x.dim() != w.dim() || w.dim() < 3) return;  // the meta function's matter
   for (int64_t padding : a[4].toIntVector())
     TORCH_CHECK(padding >= 0, "negative padding is not supported");
-  if (a[2].isTensor() && a[2].toTensor().defined()) {
-    const at::Tensor& bias = a[2].toTensor();
-    const int64_t channels = transposed ? w.size(1) * groups : w.size(0);
-    TORCH_CHECK(bias.dim() == 1 && bias.size(0) == channels, "Given ",
-                transposed ? "transposed=1, " : "", "weight of size ", w.sizes(),
-                ", expected bias to be 1-dimensional with ", channels,
-                " elements, but got bias of size ", bias.sizes(), " instead");
-  }
-  if (transposed) return;
-  TORCH_CHECK(w.size(0) >= groups && w.size(0) % groups == 0, "Given groups=", groups,
+  TORCH_CHECK(w.size(0) >= groups, "Given groups=", groups, ", expected weight to be at least ",
+              groups, " at dimension 0, but got weight of size ", w.sizes(), " instead");
+  TORCH_CHECK(w.size(0) % groups == 0, "Given groups=", groups,
               ", expected weight to be divisible by ", groups,
               " at dimension 0, but got weight of size [", w.sizes(), "] instead");
-  TORCH_CHECK(x.size(1) == w.size(1) * groups, "Given groups=", groups, ", weight of size ",
-              w.sizes(), ", expected input", x.sizes(), " to have ", w.size(1) * groups,
-              " channels, but got ", x.size(1), " channels instead");
+  const int64_t in = transposed ? w.size(0) : w.size(1) * groups;
+  const int64_t out = transposed ? w.size(1) * groups : w.size(0);
+  const std::string given =
+      transposed ? std::string("transposed=1") : "groups=" + std::to_string(groups);
+  TORCH_CHECK(x.size(1) == in, "Given ", given, ", weight of size ", w.sizes(), ", expected input",
+              x.sizes(), " to have ", in, " channels, but got ", x.size(1), " channels instead");
+  for (int64_t stride : a[3].toIntVector())
+    TORCH_CHECK(stride > 0, "non-positive stride is not supported");
+  if (!a[2].isTensor() || !a[2].toTensor().defined()) return;
+  const at::Tensor& bias = a[2].toTensor();
+  TORCH_CHECK(bias.dim() == 1 && bias.size(0) == out, "Given ", transposed ? "transposed=1, " : "",
+              "weight of size ", w.sizes(), ", expected bias to be 1-dimensional with ", out,
+              " elements, but got bias of size ", bias.sizes(), " instead");
 }
 
 void layer_norm(Args a) {

@@ -640,13 +640,57 @@ struct Callable::Call {
     return changed;
   }
 
+  // The same where PyTorch has no meta function: the lowering's results say the sizes.
+  bool resize_outputs(const Values& results) {
+    bool changed = false;
+    const size_t num_fresh = results.size() - written_reads.size();
+    size_t k = num_fresh;
+    for (int w : plan.written) {
+      const c10::IValue& v = args[w];
+      const size_t n = v.isList() ? v.toListRef().size() : 1;
+      for (size_t j = 0; j < n; ++j, ++k) {
+        if (!plan.only_written[static_cast<size_t>(w)] || k >= results.size() || !results[k])
+          continue;
+        const at::Tensor& out = v.isTensor() ? v.toTensor() : v.toListRef()[j].toTensor();
+        if (!out.defined() || out.sizes() == at::IntArrayRef(results[k].dims())) continue;
+        out.resize_(results[k].dims());
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  // PyTorch's meta functions of these say another dtype or shape than its CPU kernels give
+  // (huber_loss of two dtypes, multi_margin_loss of one sample, nansum over dim=[]): the lowering
+  // is right.
+  static bool has_faulty_meta(const std::string& name) {
+    return name == "aten::huber_loss" || name == "aten::multi_margin_loss" ||
+           name == "aten::nansum";
+  }
+
+  // Not a TypeError, which Python's operators (x + y) would turn into "unsupported operand
+  // type(s)".
+  void require_known_dtypes(const MetaResult& meta) const {
+    for (const at::Tensor& t : meta.fresh) {
+      TORCH_CHECK_NOT_IMPLEMENTED(!t.defined() || t.scalar_type() != at::kComplexHalf, plan.name,
+                                  " is not implemented for tpu with a result of dtype complex32: "
+                                  "XLA has no such element type"
+                                  ". Convert the operands to complex64 first.");
+    }
+  }
+
   // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got
   // torch.int64"), where the CPU's kernels have others: then a lowering that refuses the call too,
   // in the kernel's words, is believed.
   std::optional<MetaResult> metadata() {
     try {
       return call_meta(plan, args);
-    } catch (const c10::Error&) {
+    } catch (const c10::Error& e) {
+      // Of no rows, index_add's looks at the first one.
+      if (plan.functional == "aten::index_add" &&
+          std::string_view(e.what()).find("select(): index 0 out of range") !=
+              std::string_view::npos)
+        return std::nullopt;
       throw;
     } catch (const std::exception& e) {  // from Python
       if (!plan.entry) throw;
@@ -676,6 +720,8 @@ struct Callable::Call {
     } else {
       check_call(plan, args);
       meta = metadata();
+      if (meta) require_known_dtypes(*meta);
+      if (has_faulty_meta(plan.functional)) meta.reset();
       if (meta && resize_outputs(*meta)) {
         *retry = true;
         return nullptr;
@@ -700,7 +746,17 @@ struct Callable::Call {
     TORCH_CHECK(results.size() >= written_reads.size(), plan.name,
                 ": internal error: the lowering gave ", results.size(), " results, ",
                 written_reads.size(), " tensors are written");
+    // A functional twin of an operator that also updates its inputs gives the results first, then
+    // the updated inputs; out= tensors are the last of what is written.
+    if (plan.functional.ends_with("_functional") && plan.num_fresh == 0) {
+      const auto outs = std::count(plan.only_written.begin(), plan.only_written.end(), true);
+      std::rotate(results.begin(), results.begin() + outs, results.end());
+    }
     const size_t num_fresh = results.size() - written_reads.size();
+    if (!meta && resize_outputs(results)) {
+      *retry = true;
+      return nullptr;
+    }
     auto c = std::make_shared<Compiled>();
     Values outputs;
     add_fresh(*c, results, num_fresh, meta, outputs);

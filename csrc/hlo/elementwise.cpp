@@ -263,6 +263,7 @@ Value select(Value p, Value a, Value b) {
 Value clamp(Value lo, Value x, Value hi) {
   require_same_dtype("clamp", {lo, x, hi});
   require_kind("clamp", {lo, x, hi}, kInteger | kFloating | kPred);
+  if (x.dtype() == DType::pred) return and_(or_(x, lo), hi);  // a TPU's compiler has no such clamp
   if (lo.rank() == 0 && hi.rank() == 0) return emit1("stablehlo.clamp", {lo, x, hi}, "", x.type());
   const Values xs = broadcast_all("clamp", {lo, x, hi});
   return emit1("stablehlo.clamp", xs, "", xs[1].type());

@@ -44,9 +44,67 @@ Dims spatial(int64_t rank) {
   return dims;
 }
 
+// The same for 64-bit integers, which a TPU's compiler does not convolve: a loop over the kernel's
+// places adds, for each, the products of all channels with what lies under it. x is [n, c, *in];
+// the result is [n, o, *out].
+Value convolve_in_a_loop(Value x, Value kernel, const hlo::ConvolutionDims& dims,
+                         const hlo::ConvolutionWindow& window, int64_t groups) {
+  hlo::Builder& b = x.builder();
+  const int64_t n = x.dim(0), c = x.dim(1) / groups, spatial_rank = x.rank() - 2;
+  if (dims.kernel_input_feature == 0) {
+    Dims swap = all_dims(kernel);
+    std::swap(swap[0], swap[1]);
+    kernel = hlo::transpose(kernel, swap);
+  }
+  const int64_t o = kernel.dim(0) / groups;
+  Dims low(x.rank(), 0), high(x.rank(), 0), interior(x.rank(), 0), window_sizes{n, x.dim(1)};
+  Dims strides{1, 1}, out{n, groups, o}, under{n, groups, 1, c}, weights{1, groups, o, c};
+  int64_t places = 1;
+  for (int64_t d = 0; d < spatial_rank; ++d) {
+    low[d + 2] = window.padding[d].first;
+    high[d + 2] = window.padding[d].second;
+    interior[d + 2] = window.lhs_dilation[d] - 1;
+    const int64_t in = (x.dim(d + 2) - 1) * window.lhs_dilation[d] + 1 + low[d + 2] + high[d + 2];
+    const int64_t reach = (kernel.dim(d + 2) - 1) * window.rhs_dilation[d];
+    const int64_t count = (in - reach - 1) / window.strides[d] + 1;
+    window_sizes.push_back((count - 1) * window.strides[d] + 1);
+    strides.push_back(window.strides[d]);
+    out.push_back(count);
+    under.push_back(count);
+    weights.push_back(1);
+    places *= kernel.dim(d + 2);
+  }
+  Dims result{n, groups * o};
+  result.insert(result.end(), out.begin() + 3, out.end());
+  Value padded = hlo::pad(x, hlo::constant(b, x.dtype(), 0), low, high, interior);
+  Value flat = reshape(kernel, {groups * o, c, places}), zero = hlo::constant(b, DType::s32, 0);
+  auto body = [&](const Values& v) {
+    Value k = v[0], left = k;
+    Values at(x.rank(), zero);
+    for (int64_t d = spatial_rank - 1; d >= 0; --d) {
+      Value size = hlo::constant(b, DType::s32, kernel.dim(d + 2));
+      at[d + 2] = hlo::remainder(left, size) * static_cast<double>(window.rhs_dilation[d]);
+      left = left / size;
+    }
+    Value here = hlo::dynamic_slice(v[2], at, window_sizes);
+    here = reshape(hlo::slice(here, Dims(x.rank(), 0), window_sizes, strides), under);
+    Value w = reshape(hlo::dynamic_slice(v[3], {zero, zero, k}, {groups * o, c, 1}), weights);
+    return Values{k + hlo::constant(b, DType::s32, 1), v[1] + sum(here * w, {3}), v[2], v[3]};
+  };
+  Values end = hlo::while_(
+      {zero, hlo::full(b, {x.dtype(), out}, 0), padded, flat},
+      [&](const Values& v) {
+        return compare(v[0], hlo::constant(b, DType::s32, places), hlo::Compare::lt);
+      },
+      body);
+  return reshape(end[1], result);
+}
+
 // StableHLO's convolution on real or complex arrays, in the accumulating dtype.
 Value convolve(const Context& ctx, Value x, Value kernel, const hlo::ConvolutionDims& dims,
                const hlo::ConvolutionWindow& window, int64_t feature_groups, int64_t batch_groups) {
+  if (x.dtype() == DType::s64 || x.dtype() == DType::u64)
+    return convolve_in_a_loop(x, kernel, dims, window, feature_groups);
   auto real = [&](Value a, Value b) {
     return hlo::convolution(a, b, dims, window, feature_groups, batch_groups,
                             accumulate_type(a.dtype()), precision(ctx, a.dtype()));
@@ -160,22 +218,10 @@ void require_conv_dtypes(Value x, Value weight) {
   require_not_bool(weight.rank() == 5 ? "slow_conv3d_cpu" : "slow_conv2d_cpu", x);
 }
 
-// What PyTorch refuses by size, in its words; its meta function has others. x is batched.
-void require_conv_sizes(Value x, Value weight, const Window& w) {
+void require_positive_strides(const Window& w) {
   for (int64_t s : w.stride) {
     if (s <= 0) throw UserError("non-positive stride is not supported");
   }
-  const std::string size = hlo::str(weight.dims()), groups = std::to_string(w.groups);
-  if (!w.transposed && weight.dim(0) % w.groups != 0) {
-    throw UserError("Given groups=" + groups + ", expected weight to be divisible by " + groups +
-                    " at dimension 0, but got weight of size [" + size + "] instead");
-  }
-  const int64_t wanted = w.transposed ? weight.dim(0) : weight.dim(1) * w.groups;
-  if (x.dim(1) == wanted) return;
-  throw UserError("Given " + (w.transposed ? "transposed=1" : "groups=" + groups) +
-                  ", weight of size " + size + ", expected input" + hlo::str(x.dims()) +
-                  " to have " + std::to_string(wanted) + " channels, but got " +
-                  std::to_string(x.dim(1)) + " channels instead");
 }
 
 // Without a batch dimension x is a batch of one.
@@ -186,7 +232,7 @@ Value convolution(Context& ctx, Value x, Value weight, const std::optional<Value
   const Window w = window_of(weight, stride, padding, dilation, transposed, output_padding, groups);
   const bool batched = x.rank() == weight.rank();
   if (!batched) x = hlo::unsqueeze(x, 0);
-  require_conv_sizes(x, weight, w);
+  require_positive_strides(w);
   Value out = transposed ? spread(ctx, x, weight, w, transposed_sizes(x, weight, w))
                          : correlate(ctx, x, weight, w, plain_sizes(x, weight, w));
   if (bias) {

@@ -84,13 +84,14 @@ Value smooth_l1_loss_backward(Value grad, Value x, Value target, int64_t reducti
   return convert(slope * reduced_grad(grad, d, reduction), type);
 }
 
-// d = |x - y|:  d^2 / 2 up to delta, delta (d - delta / 2) above.
+// d = |x - y|:  d^2 / 2 up to delta, delta (d - delta / 2) above. In x's dtype, as on CPU, whose
+// other losses of two dtypes promote.
 Value huber_loss(Value x, Value target, int64_t reduction, Value delta) {
-  auto [a, b, type] = pair("huber_cpu", x, target);
+  auto [a, b, promoted_type] = pair("huber_cpu", x, target);
   Value d = abs(a - b);
   delta = convert(delta, d.dtype());
   return convert(reduce(select(d <= delta, square(d) * 0.5, delta * (d - delta * 0.5)), reduction),
-                 type);
+                 x.dtype());
 }
 Value huber_loss_backward(Value grad, Value x, Value target, int64_t reduction, Value delta) {
   auto [a, b, type] = pair("huber_backward_cpu_out", x, target);

@@ -198,10 +198,37 @@ std::pair<Value, Value> cummin(Value self, int64_t dim) {
   return cumulative_best(self, dim, hlo::Compare::le);
 }
 
-// out_i = log(exp(self_0) + .. + exp(self_i)) along `dim`. Floating. -inf counts nothing, +inf and
-// NaN stay.
+// Complex: log(e^l + e^r) = m + log(e^(l - m) + e^(r - m)), m the part with the greater real part.
+// As on CPU angles are not brought back to (-pi, pi]; they are combined in a tree, so some differ
+// from CPU's by 2 pi. A real part of -inf counts nothing; a NaN makes both parts NaN.
+Value complex_log_add_exp(Value l, Value r) {
+  Value a = hlo::real(l), b = hlo::real(r), p = hlo::imag(l), q = hlo::imag(r);
+  Value left = compare(a, b, hlo::Compare::ge);
+  Value high = select(left, a, b), low = select(left, b, a);
+  Value angle = select(left, p, q), other = select(left, q, p);
+  // Over the greater: 1 + e^(low - high) e^(i (other - angle)).
+  Value ratio = hlo::exp(low - high), turn = other - angle;
+  Value re = 1.0 + ratio * hlo::cosine(turn), im = ratio * hlo::sine(turn);
+  Value length = hlo::log(hlo::abs(hlo::complex(re, im))), total = angle + hlo::atan2(im, re);
+  // Nothing is added to -inf, and infinities on both sides have no ratio.
+  Value alone = compare(low, hlo::lowest(low.builder(), low.dtype()), hlo::Compare::eq);
+  Value infinite = is_inf(high) | alone;
+  Value x = select(infinite, high, high + length), y = select(infinite, angle, total);
+  Value bad = is_nan(a) | is_nan(b) | is_nan(p) | is_nan(q), nan = nan_like(x);
+  return hlo::complex(select(bad, nan, x), select(bad, nan, y));
+}
+
+// out_i = log(exp(self_0) + .. + exp(self_i)) along `dim`. Floating or complex. -inf counts
+// nothing, +inf and NaN stay.
 Value logcumsumexp(Value self, int64_t dim) {
-  require_floating("logcumsumexp_out_cpu", self);
+  require_inexact("logcumsumexp_out_cpu", self);
+  if (hlo::is_complex(self.dtype())) {
+    return scanned(self, dim, self.dtype(), [](Value x, int64_t d) {
+      return associative_scan({x}, d, [](const Values& l, const Values& r) {
+        return Values{complex_log_add_exp(l[0], r[0])};
+      })[0];
+    });
+  }
   return scanned(self, dim, self.dtype(), [](Value x, int64_t d) {
     return associative_scan({x}, d, [](const Values& l, const Values& r) {
       Value left = compare(

@@ -195,6 +195,7 @@ Value index_rows(Context& ctx, Value self, int64_t dim, Value index, Value sourc
   return reshape(out, self.dims());
 }
 
+// self with alpha * source's rows added at `index` of `dim`; an empty index adds nothing.
 Value index_add(Context& ctx, Value self, int64_t dim, Value index, Value source, Value alpha) {
   const DType t = hlo::accumulate_type(self.dtype());
   Value scaled = self.dtype() == DType::pred ? and_(source, convert(alpha, t))

@@ -124,3 +124,26 @@ def test_depthwise_conv_matches_cpu():
 )
 def test_errors_read_as_on_cpu(call):
     assert_same_error(call)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (2, 1, 1), (2, 0, 2)])
+def test_conv_of_int64_is_exact(n, groups, stride, padding, dilation):
+    def r(*shape):
+        return torch.randint(-(2**62), 2**62, shape)
+
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    x, k = r(2, 4, *(9, 8, 7)[:n]), (3, 2, 3)[:n]
+    assert_matches_cpu(lambda x, w, b: CONV[n](x, w, b, **options), x, r(6, 4 // groups, *k), r(6))
+    assert_matches_cpu(
+        lambda x, w: CONV_TRANSPOSE[n](x, w, **options, output_padding=stride - 1),
+        x,
+        r(4, 6 // groups, *k),
+    )
+
+
+def test_conv_groups_error_reads_as_on_cpu():
+    assert_same_error(
+        lambda d: F.conv1d(torch.ones(1, 4, 8, device=d), torch.ones(3, 2, 3, device=d), groups=2)
+    )

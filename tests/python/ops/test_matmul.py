@@ -29,6 +29,20 @@ def test_mm_of_integers_wraps_as_on_cpu(dtype):
     assert_matches_cpu(torch.mm, a, b)
 
 
+def test_products_of_int64_are_exact():
+    def r(*shape):
+        return torch.randint(-(2**62), 2**62, shape)
+
+    assert_matches_cpu(torch.mm, r(3, 0), r(0, 5))
+    assert_matches_cpu(torch.mv, r(3, 4), r(4))
+    assert_matches_cpu(torch.dot, r(4), r(4))
+    assert_matches_cpu(torch.bmm, r(2, 3, 4), r(2, 4, 5))
+    assert_matches_cpu(torch.addmm, r(5), r(3, 4), r(4, 5))
+    assert_matches_cpu(torch.addbmm, r(3, 5), r(2, 3, 4), r(2, 4, 5))
+    assert_matches_cpu(torch.matmul, r(2, 1, 3, 4), r(5, 4, 2))
+    assert_matches_cpu(lambda a, b: torch.einsum("abc,cbd->ad", a, b), r(2, 3, 4), r(4, 3, 5))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_mm_of_16_bit_floats_rounds_once(dtype):
     a, b = tensor(9, 300, dtype=dtype), tensor(300, 7, dtype=dtype)
