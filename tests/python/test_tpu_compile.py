@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
 
 from torch_tpu import plan
 from torch_tpu._internal import platform
@@ -90,17 +91,14 @@ MODELS = {
 }
 
 
-def record_operators() -> dict[str, str]:
-    """One sample of each operator of PyTorch's database, forward; its missing operators are the
-    operator tests' matter.
+def record_operators(dtypes_of: Callable[[OpInfo], list[torch.dtype]]) -> dict[str, str]:
+    """One sample of each operator of PyTorch's database in each of `dtypes_of(op)`, forward.
+
+    What is missing is the operator tests' matter.
     """
+    chosen = [op for k, op in enumerate(op_db) if ALL or k % 10 == TENTH]
     with plan.recording() as programs:
-        for k, op in enumerate(op_db):
-            dtype = next(
-                (d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes), None
-            )
-            if dtype is None or not (ALL or k % 10 == TENTH):
-                continue
+        for op, dtype in [(op, dtype) for op in chosen for dtype in dtypes_of(op)]:
             try:
                 sample = next(iter(op.sample_inputs("tpu", dtype)))
                 op(sample.input, *sample.args, **sample.kwargs)
