@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def record_operators(dtypes_of: Callable[[OpInfo], list[torch.dtype]]) -> dict[s
     """
     chosen = [op for k, op in enumerate(op_db) if ALL or k % 10 == TENTH]
     with plan.recording() as programs:
-        for op, dtype in [(op, dtype) for op in chosen for dtype in dtypes_of(op)]:
+        for op, dtype in [(o, dtype) for o in chosen for dtype in dtypes_of(o)]:
             try:
                 sample = next(iter(op.sample_inputs("tpu", dtype)))
                 op(sample.input, *sample.args, **sample.kwargs)
