@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes C++ tables of PyTorch's structured meta functions (at::meta::add, ...) as boxed kernels.
 
-They infer shapes and refuse bad calls in CPU's own words; the Meta dispatch key does not (Python references sit there).
+They infer shapes and refuse bad calls in CPU's own words; the Meta dispatch key does not (Python
+references sit there).
 Which exist is read from the operator list that the torch wheel carries.
 
 Usage: structured_meta.py OUTPUT_FOLDER NUMBER_OF_FILES
@@ -47,7 +48,8 @@ def main(folder: str, parts: int) -> None:
         ops = f"{base}{'_' + overload if overload else ''}"
         root = schema.name.name.base
         rows.setdefault(root, []).append(
-            f'  table.add("{qualified}", static_cast<at::_ops::{ops}::schema*>(&at::meta::{function}));'
+            f'  table.add("{qualified}", '
+            f"static_cast<at::_ops::{ops}::schema*>(&at::meta::{function}));"
         )
     roots = sorted(rows)
     for part in range(parts):
@@ -55,7 +57,9 @@ def main(folder: str, parts: int) -> None:
         includes = "\n".join(
             f"#include <ATen/ops/{r}_meta_dispatch.h>\n#include <ATen/ops/{r}_ops.h>" for r in mine
         )
-        text = HEADER.format(includes=includes, part=part, rows="\n".join(row for r in mine for row in rows[r]))
+        text = HEADER.format(
+            includes=includes, part=part, rows="\n".join(row for r in mine for row in rows[r])
+        )
         path = Path(folder) / f"structured_meta_{part}.cpp"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

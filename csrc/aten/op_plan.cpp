@@ -135,6 +135,8 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle)
       defaults.back() = number_of(*a.default_value());
     if (!out) call_args.push_back(static_cast<int>(i));
   }
+  // Draws of other parameters are to share the standard ones' program.
+  if (generator_arg >= 0) defaults.assign(num_args, std::nullopt);
   for (const c10::Argument& r : schema.returns()) {
     int alias = -1;
     if (r.alias_info()) {

@@ -62,14 +62,10 @@ TEST(Registry, names_an_argument_of_the_wrong_kind) {
   Registry r;
   r.add("tpu::scaled", scaled);
   const Entry& e = *r.find("tpu::scaled");
-  EXPECT_EQ(error([&] {
-              e.call(c.ctx, {x, std::string("a")});
-            }),
+  EXPECT_EQ(error([&] { e.call(c.ctx, {x, std::string("a")}); }),
             "argument 1 must be a number, got a string");
   EXPECT_EQ(error([&] { e.call(c.ctx, {x}); }), "the lowering takes 2 arguments, its schema 1");
-  EXPECT_EQ(error([&] {
-              e.call(c.ctx, {kNone, Number::of(2.0)});
-            }),
+  EXPECT_EQ(error([&] { e.call(c.ctx, {kNone, Number::of(2.0)}); }),
             "argument 0 must be a tensor, got a None");
 }
 
