@@ -267,3 +267,12 @@ def test_devices_variable_set_after_import_still_counts_before_first_use():
         print(torch.ones(2, device="tpu").device, torch.tpu.device_count())
     """
     assert run(program, TORCH_TPU_PLATFORM="cpu").stdout.split() == ["tpu:0", "2"]
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_program_that_ends_in_backward_ends_well(attempt):
+    run("""
+        import torch
+        x = torch.ones(3, device="tpu", requires_grad=True)
+        (x * 2).sum().backward()
+        """)
