@@ -18,6 +18,14 @@ bool writes_undeclared(const std::string& name, const std::string& argument) {
          (argument == "running_mean" || argument == "running_var");
 }
 
+// alpha or beta of a sum of tensors: nearly always 1, and then there is nothing to multiply.
+bool is_weight(const c10::FunctionSchema& schema, const c10::Argument& a) {
+  const auto& arguments = schema.arguments();
+  const bool sum = arguments.size() > 1 && arguments[1].type()->kind() == c10::TypeKind::TensorType;
+  return sum && (a.name() == "alpha" || a.name() == "beta") && a.default_value() &&
+         is_number(*a.default_value());
+}
+
 // Same arguments in the same order, by type and name, leaving out the tensors that `schema` only
 // writes.
 bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::FunctionSchema& candidate,
@@ -131,12 +139,10 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle)
     wants_operand.push_back(!out && entry && position < entry->params.size() &&
                             entry->params[position] == lower::ParamKind::operand);
     defaults.emplace_back();
-    if (wants_operand.back() && a.default_value() && is_number(*a.default_value()))
+    if (wants_operand.back() && is_weight(schema, a))
       defaults.back() = number_of(*a.default_value());
     if (!out) call_args.push_back(static_cast<int>(i));
   }
-  // Draws of other parameters are to share the standard ones' program.
-  if (generator_arg >= 0) defaults.assign(num_args, std::nullopt);
   for (const c10::Argument& r : schema.returns()) {
     int alias = -1;
     if (r.alias_info()) {

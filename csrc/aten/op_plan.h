@@ -29,7 +29,7 @@ struct OpPlan {
   size_t num_args = 0;
   std::vector<int> call_args;       // schema positions that the lowering takes, in its order
   std::vector<bool> wants_operand;  // per schema argument: a number is a run-time operand
-  // Per schema argument: the default of a number that is a run-time operand otherwise (alpha=1).
+  // Per schema argument: the default of a weight (alpha=1), which is an operand otherwise.
   std::vector<std::optional<runtime::ScalarValue>> defaults;
   std::vector<bool> is_dtype;  // per schema argument: ScalarType
   std::vector<int>

@@ -324,8 +324,8 @@ struct Callable::Call {
     return static_cast<int>(operands.size()) - 1;
   }
 
-  // A number that is its argument's default (alpha=1) is a constant: that makes one more program at
-  // most, and nearly every call takes it, with one operand less and nothing to multiply.
+  // A weight that is its default, 1, is a constant: that makes one more program at most, and nearly
+  // every call takes it, with one operand less and nothing to multiply.
   void collect_number(const c10::IValue& v, const std::optional<ScalarValue>& usual) {
     const ScalarValue s = number_of(v);
     Read r;

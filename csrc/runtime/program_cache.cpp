@@ -140,14 +140,11 @@ std::vector<std::pair<std::string, std::string>> ProgramCache::texts() const {
 }
 
 void ProgramCache::forget_if_many() {
-  std::function<void()> forget;
   {
     std::lock_guard lock(impl_->mutex);
     if (impl_->programs.size() < Device::config().max_programs) return;
-    impl_->programs.clear();
-    forget = impl_->forget;
   }
-  if (forget) forget();
+  clear();
 }
 
 void ProgramCache::on_forget(std::function<void()> f) {
@@ -156,8 +153,13 @@ void ProgramCache::on_forget(std::function<void()> f) {
 }
 
 void ProgramCache::clear() {
-  std::lock_guard lock(impl_->mutex);
-  impl_->programs.clear();
+  std::function<void()> forget;
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->programs.clear();
+    forget = impl_->forget;
+  }
+  if (forget) forget();
 }
 
 }  // namespace torch_tpu::runtime
