@@ -151,7 +151,8 @@ def report(medians: dict, our_device: str) -> int:
     for case, side in medians.items():
         peer = side.get("peer")
         to_peer, wanted = ratio(side["ours"], peer), goal(case, peer)
-        late = to_peer is not None and wanted is not None and to_peer > wanted
+        failed = side["ours"] is None
+        late = failed or (to_peer is not None and wanted is not None and to_peer > wanted)
         missed += late
         columns = [
             side["ours"],

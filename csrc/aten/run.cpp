@@ -455,7 +455,7 @@ struct Callable::Call {
     std::vector<Value> parameters;  // by operand
     size_t next_read = 0;
     std::unordered_map<Cell*, Value> current;  // base after the writes so far
-    uint64_t draws = 0;
+    int64_t draws = 0;
     Value rng;
   };
 
@@ -513,14 +513,6 @@ struct Callable::Call {
     return lower::Number::of(v.toInt());
   }
 
-  static Value constant(hlo::Builder& b, const c10::IValue& v) {
-    if (v.isDouble()) return hlo::constant(b, DType::f64, v.toDouble());
-    if (v.isBool()) return hlo::constant(b, DType::pred, v.toBool());
-    if (v.isComplexDouble())
-      return hlo::constant(b, DType::c128, std::complex<double>(v.toComplexDouble()));
-    return hlo::constant(b, DType::s64, v.toInt());
-  }
-
   Arg argument(Trace& t, const c10::IValue& v, size_t i) {
     if (v.isTensor()) return read_arg(t, reads[t.next_read++]);
     if (v.isTensorList() || v.isOptionalTensorList()) {
@@ -532,7 +524,7 @@ struct Callable::Call {
     if (is_number(v)) {
       if (plan.wants_operand[i]) {
         const Read& r = reads[t.next_read++];
-        return r.operand < 0 ? lower::Wrapped{constant(t.builder, v)} : read_arg(t, r);
+        return r.operand < 0 ? lower::as_operand(t.builder, number(v)) : read_arg(t, r);
       }
       if (plan.is_dtype[i]) return to_dtype(static_cast<at::ScalarType>(v.toInt()));
       return number(v);
@@ -584,13 +576,7 @@ struct Callable::Call {
     ctx.draw = [&](int64_t count) {
       if (!t.rng)
         t.rng = t.builder.parameter(static_cast<int>(operands.size()), Type{DType::u64, {2}});
-      Value state =
-          t.draws == 0
-              ? t.rng
-              : t.rng + hlo::literal(t.builder, DType::u64,
-                                     std::vector<int64_t>{0, static_cast<int64_t>(t.draws)});
-      t.draws += (static_cast<uint64_t>(count) + 3) / 4 * 4;
-      return state;
+      return lower::next_draw(t.rng, t.draws, count);
     };
     Args in = arguments(t);
     if (!graph) return plan.entry->call(ctx, in);
@@ -620,44 +606,45 @@ struct Callable::Call {
     return graph;
   }
 
-  // True if an out= tensor had to change its size: then the signature is another one.
-  bool resize_outputs(const MetaResult& meta) {
+  // True if an out= tensor had to change its size: then the signature is another one. `resize(k,
+  // out)` gives written tensor number k its size if it has another, and says so.
+  template <class Resize>
+  bool resize_each_output(const Resize& resize) {
     bool changed = false;
     size_t k = 0;
     for (int w : plan.written) {
       const c10::IValue& v = args[w];
-      const size_t n = v.isTensor() ? 1 : v.isList() ? v.toListRef().size() : 1;
+      const size_t n = v.isList() ? v.toListRef().size() : 1;
       for (size_t j = 0; j < n; ++j, ++k) {
         if (!plan.only_written[static_cast<size_t>(w)]) continue;
         const at::Tensor& out = v.isTensor() ? v.toTensor() : v.toListRef()[j].toTensor();
-        const at::Tensor& want = meta.written.at(k);
-        if (!out.defined() || !want.defined() || out.sizes() == want.sizes()) continue;
-        out.resize_(want.sizes());
-        if (out.strides() != want.strides()) out.as_strided_(want.sizes(), want.strides());
-        changed = true;
+        if (out.defined() && resize(k, out)) changed = true;
       }
     }
     return changed;
   }
 
-  // The same where PyTorch has no meta function: the lowering's results say the sizes.
+  bool resize_outputs(const MetaResult& meta) {
+    return resize_each_output([&](size_t k, const at::Tensor& out) {
+      const at::Tensor& want = meta.written.at(k);
+      if (!want.defined() || out.sizes() == want.sizes()) return false;
+      out.resize_(want.sizes());
+      if (out.strides() != want.strides()) out.as_strided_(want.sizes(), want.strides());
+      return true;
+    });
+  }
+
+  // Where PyTorch has no meta function: the lowering's results, the last of which are written, say
+  // the sizes.
   bool resize_outputs(const Values& results) {
-    bool changed = false;
-    const size_t num_fresh = results.size() - written_reads.size();
-    size_t k = num_fresh;
-    for (int w : plan.written) {
-      const c10::IValue& v = args[w];
-      const size_t n = v.isList() ? v.toListRef().size() : 1;
-      for (size_t j = 0; j < n; ++j, ++k) {
-        if (!plan.only_written[static_cast<size_t>(w)] || k >= results.size() || !results[k])
-          continue;
-        const at::Tensor& out = v.isTensor() ? v.toTensor() : v.toListRef()[j].toTensor();
-        if (!out.defined() || out.sizes() == at::IntArrayRef(results[k].dims())) continue;
-        out.resize_(results[k].dims());
-        changed = true;
-      }
-    }
-    return changed;
+    return resize_each_output([&](size_t k, const at::Tensor& out) {
+      const size_t i = results.size() - written_reads.size() + k;
+      if (i >= results.size() || !results[i]) return false;
+      const hlo::Dims& want = results[i].dims();
+      if (out.sizes() == at::IntArrayRef(want)) return false;
+      out.resize_(want);
+      return true;
+    });
   }
 
   // PyTorch's meta functions of these say another dtype or shape than its CPU kernels give
@@ -685,12 +672,7 @@ struct Callable::Call {
   std::optional<MetaResult> metadata() {
     try {
       return call_meta(plan, args);
-    } catch (const c10::Error& e) {
-      // Of no rows, index_add's looks at the first one.
-      if (plan.functional == "aten::index_add" &&
-          std::string_view(e.what()).find("select(): index 0 out of range") !=
-              std::string_view::npos)
-        return std::nullopt;
+    } catch (const c10::Error&) {
       throw;
     } catch (const std::exception& e) {  // from Python
       if (!plan.entry) throw;
@@ -761,7 +743,7 @@ struct Callable::Call {
     Values outputs;
     add_fresh(*c, results, num_fresh, meta, outputs);
     add_writes(t, *c, results, num_fresh, outputs);
-    c->draws = t.draws;
+    c->draws = static_cast<uint64_t>(t.draws);
     c->program = runtime::ProgramCache::global().get(plan.name, t.builder.finish(outputs));
     c->donatable.assign(operands.size() + 1, false);
     for (int a : c->program->aliases)

@@ -56,6 +56,10 @@ using Arg = std::variant<std::monostate, Value, Wrapped, Values, Number, Dims, s
                          std::vector<bool>, std::string, DType, std::vector<Number>, WrappedList>;
 using Args = std::vector<Arg>;
 
+// A static number, or list of them, where the lowering wants an operand: constants, weak in
+// promotion. Others as they are.
+Arg as_operand(hlo::Builder& b, const Arg& a);
+
 // Thrown by a lowering for input that PyTorch's kernels refuse and its meta functions let through:
 // becomes a RuntimeError (or the named Python type) with exactly this text.
 class UserError : public std::runtime_error {

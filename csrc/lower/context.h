@@ -19,4 +19,13 @@ struct Context {
   std::function<Value(int64_t count)> draw;
 };
 
+// Where draws from `state` (u64[2]) begin after `drawn` values' worth; advances `drawn` by `count`,
+// in the generator's steps of four.
+inline Value next_draw(Value state, int64_t& drawn, int64_t count) {
+  const int64_t before = drawn;
+  drawn += (count + 3) / 4 * 4;
+  if (before == 0) return state;
+  return state + hlo::literal(state.builder(), DType::u64, std::vector<int64_t>{0, before});
+}
+
 }  // namespace torch_tpu::lower

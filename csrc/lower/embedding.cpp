@@ -6,6 +6,7 @@
 #include "lower/maths.h"
 #include "lower/registry.h"
 #include "lower/require.h"
+#include "lower/rows.h"
 
 // Rows of a table by number, and what training does with such a table.
 //   weight  [v, d]     indices  s32 or s64, any shape
@@ -22,25 +23,6 @@ using hlo::sum;
 void check_range(Context& ctx, Value indices, int64_t rows) {
   Value bad = (indices < 0) | (indices >= static_cast<double>(rows));
   ctx.builder.check(hlo::any(bad, all_dims(bad)), "index out of range in self");
-}
-
-// table with rows `updates` [n, d] (or numbers [n] for a table [v]) added at `rows` [n]; a row
-// outside the table is dropped.
-Value add_rows(Value table, Value rows, Value updates) {
-  hlo::ScatterDims dims;
-  for (int64_t d = 1; d < table.rank(); ++d) dims.update_window_dims.push_back(d);
-  dims.inserted_window_dims = {0};
-  dims.scatter_dims_to_operand_dims = {0};
-  dims.index_vector_dim = 1;
-  auto add = [](const Values& a, const Values& b) { return Values{a[0] + b[0]}; };
-  return hlo::scatter({table}, reshape(rows, {rows.numel(), 1}), {updates}, dims, add)[0];
-}
-
-// How often each of `rows` numbers occurs in `indices` (rank 1), in s32.
-Value occurrences(Value indices, int64_t rows) {
-  hlo::Builder& b = indices.builder();
-  return add_rows(hlo::full(b, {DType::s32, {rows}}, 0), indices,
-                  hlo::full(b, {DType::s32, indices.dims()}, 1));
 }
 
 void require_index_dtype(Value indices) {
@@ -77,7 +59,7 @@ Value embedding_dense_backward(Value grad, Value indices, int64_t num_weights, i
     rows = select(rows == static_cast<double>(padding_idx),
                   scalar(rows, static_cast<double>(num_weights)), rows);
   }
-  Value table = add_rows(hlo::full(grad.builder(), {acc, {num_weights, width}}, 0), rows, updates);
+  Value table = added_rows(num_weights, rows, updates);
   if (scale_grad_by_freq) {
     Value n = maximum(convert(occurrences(rows, num_weights), acc), 1);
     table = table / hlo::unsqueeze(n, 1);

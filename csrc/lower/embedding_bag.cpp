@@ -6,6 +6,7 @@
 #include "lower/maths.h"
 #include "lower/registry.h"
 #include "lower/require.h"
+#include "lower/rows.h"
 #include "lower/scan.h"
 
 // Bags of rows of a table, each reduced to one row.
@@ -24,30 +25,8 @@ using hlo::unsqueeze;
 
 enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
 
-// table [r, ..] with `updates` [n, ..] combined into rows `at` [n]; a row outside is dropped.
-Value combine_rows(Value table, Value at, Value updates, const hlo::Combine& combine) {
-  hlo::ScatterDims dims;
-  for (int64_t d = 1; d < table.rank(); ++d) dims.update_window_dims.push_back(d);
-  dims.inserted_window_dims = {0};
-  dims.scatter_dims_to_operand_dims = {0};
-  dims.index_vector_dim = 1;
-  return hlo::scatter({table}, unsqueeze(at, 1), {updates}, dims, combine)[0];
-}
-
-Values add(const Values& a, const Values& b) { return {a[0] + b[0]}; }
 Values larger(const Values& a, const Values& b) { return {hlo::maximum(a[0], b[0])}; }
 Values smaller(const Values& a, const Values& b) { return {hlo::minimum(a[0], b[0])}; }
-
-Value added_rows(int64_t rows, Value at, Value updates) {
-  Dims dims = updates.dims();
-  dims[0] = rows;
-  return combine_rows(hlo::full(updates.builder(), {updates.dtype(), dims}, 0), at, updates, add);
-}
-
-// How often each of 0 .. size-1 occurs among `at`, in s32.
-Value occurrences(Value at, int64_t size) {
-  return added_rows(size, at, hlo::full(at.builder(), {DType::s32, at.dims()}, 1));
-}
 
 // Index `none` in place of those that `keep` [n] refuses: what scatters drop.
 Value only(Value keep, Value at, int64_t none) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/dims.h"
+#include "lower/families.h"
 #include "lower/maths.h"
 #include "lower/registry.h"
 #include "lower/require.h"
@@ -93,7 +94,6 @@ std::pair<Value, Value> per_channel(Value x, Value scale, Value zero, int64_t ax
 
 }  // namespace
 
-void register_fake_quantize(Registry& r);  // called by register_pointwise_arithmetic
 void register_fake_quantize(Registry& r) {
   r.add("aten::fake_quantize_per_tensor_affine_cachemask", per_tensor);
   r.add("aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", per_tensor_qparams);

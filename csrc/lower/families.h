@@ -16,6 +16,7 @@
   X(embedding)                \
   X(embedding_bag)            \
   X(factory)                  \
+  X(fake_quantize)            \
   X(fft)                      \
   X(foreach)                  \
   X(grid_sampler)             \

@@ -19,9 +19,6 @@ bool Graph::is_random() const {
   return false;
 }
 
-namespace {
-
-// A static number where the lowering wants an operand: a constant, weak in promotion.
 Arg as_operand(hlo::Builder& b, const Arg& a) {
   if (auto* n = std::get_if<Number>(&a)) {
     switch (n->kind) {
@@ -53,13 +50,13 @@ Arg as_operand(hlo::Builder& b, const Arg& a) {
   return a;
 }
 
+namespace {
+
 // The context of a node that draws again what was drawn from `state`.
 Context drawing_from(const Context& ctx, Value state) {
   Context out = ctx;
   out.draw = [state, drawn = int64_t{0}](int64_t count) mutable {
-    Value at = state + hlo::literal(state.builder(), DType::u64, std::vector<int64_t>{0, drawn});
-    drawn += (count + 3) / 4 * 4;
-    return at;
+    return next_draw(state, drawn, count);
   };
   return out;
 }

@@ -14,38 +14,6 @@ using hlo::convert;
 using hlo::DotDims;
 using hlo::select;
 
-// A dtype as PyTorch's texts print a TypeMeta.
-std::string c_name(DType t) {
-  switch (t) {
-    case DType::pred:
-      return "bool";
-    case DType::s8:
-      return "signed char";
-    case DType::s16:
-      return "short int";
-    case DType::s32:
-      return "int";
-    case DType::s64:
-      return "long int";
-    case DType::u8:
-      return "unsigned char";
-    case DType::f16:
-      return "c10::Half";
-    case DType::bf16:
-      return "c10::BFloat16";
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::c64:
-      return "c10::complex<float>";
-    case DType::c128:
-      return "c10::complex<double>";
-    default:
-      return std::string(scalar_type_name(t));
-  }
-}
-
 std::string title(Value x) { return std::string(scalar_type_name(x.dtype())); }
 
 void same_dtypes(bool same, const std::string& text) {
@@ -55,7 +23,7 @@ void same_dtypes(bool same, const std::string& text) {
 // A coefficient (beta, alpha) in the dtype of the sum.
 Value coefficient(Value c, DType acc) {
   if (hlo::is_complex(c.dtype()) && !hlo::is_complex(acc)) {
-    const std::string name = acc == DType::s64 ? "int64_t" : c_name(acc);
+    const std::string name = acc == DType::s64 ? "int64_t" : cpp_type_name(acc);
     throw UserError("value cannot be converted to type " + name + " without overflow");
   }
   return convert(c, acc);
@@ -74,8 +42,9 @@ Value accumulate(Value input, Value sum, Value beta, Value alpha) {
 
 // [n, k] @ [k, m]
 Value matrix_product(const Context& ctx, Value a, Value b) {
-  same_dtypes(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: " +
-                                          c_name(a.dtype()) + " != " + c_name(b.dtype()));
+  same_dtypes(a.dtype() == b.dtype(),
+              "expected m1 and m2 to have the same dtype, but got: " + cpp_type_name(a.dtype()) +
+                  " != " + cpp_type_name(b.dtype()));
   require_not_bool("addmm_impl_cpu_", a);
   return product(ctx, a, b, {{}, {}, {1}, {0}});
 }
@@ -98,7 +67,7 @@ Value bmm(Context& ctx, Value a, Value b) {
 Value int_mm(Value a, Value b) {
   if (a.dtype() != DType::s8 && a.dtype() != DType::u8) {
     throw UserError("int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got " +
-                    c_name(a.dtype()));
+                    cpp_type_name(a.dtype()));
   }
   const DotDims dims{{}, {}, {1}, {0}};
   return hlo::dot_general(convert(a, DType::s32), convert(b, DType::s32), dims, DType::s32);
@@ -117,9 +86,10 @@ Value addmm(Context& ctx, Value input, Value a, Value b, Value beta, Value alpha
 
 // The same a batch: input broadcasts to [b, n, m].
 Value baddbmm(Context& ctx, Value input, Value a, Value b, Value beta, Value alpha) {
-  same_dtypes(input.dtype() == a.dtype(),
-              "Input dtypes must be the same, got: input " + c_name(input.dtype()) +
-                  ", batch1: " + c_name(a.dtype()) + ", batch2: " + c_name(b.dtype()));
+  same_dtypes(input.dtype() == a.dtype(), "Input dtypes must be the same, got: input " +
+                                              cpp_type_name(input.dtype()) +
+                                              ", batch1: " + cpp_type_name(a.dtype()) +
+                                              ", batch2: " + cpp_type_name(b.dtype()));
   return accumulate(input, batch_product(ctx, a, b, "baddbmm"), beta, alpha);
 }
 
@@ -186,8 +156,8 @@ Value vdot(Context& ctx, Value a, Value b) { return dot(ctx, conj(a), b); }
 //   input  [..., k] or [k]     weight  [m, k] or [k]     bias  broadcasts to the result
 Value linear(Context& ctx, Value input, Value weight, std::optional<Value> bias) {
   same_dtypes(input.dtype() == weight.dtype(),
-              "expected m1 and m2 to have the same dtype, but got: " + c_name(input.dtype()) +
-                  " != " + c_name(weight.dtype()));
+              "expected m1 and m2 to have the same dtype, but got: " +
+                  cpp_type_name(input.dtype()) + " != " + cpp_type_name(weight.dtype()));
   require_not_bool("addmm_impl_cpu_", input);
   if (input.rank() >= 2 && weight.rank() == 2 && input.dim(-1) != weight.dim(1)) {
     int64_t rows = 1;

@@ -10,9 +10,6 @@
 // Arithmetic: sums, products, quotients, remainders, powers, rounding, bounds. bool + bool is "or",
 // bool * bool is "and"; PyTorch's meta functions refuse bool - bool.
 namespace torch_tpu::lower {
-
-void register_fake_quantize(Registry& r);  // fake_quantize.cpp: rounding to a grid
-
 namespace {
 
 bool is_bool(Value x) { return x.dtype() == DType::pred; }
@@ -326,8 +323,6 @@ void register_pointwise_arithmetic(Registry& r) {
 
   r.pointwise("aten::gcd", arithmetic, 2, gcd);
   r.pointwise("aten::lcm", arithmetic, 2, lcm);
-
-  register_fake_quantize(r);
 }
 
 }  // namespace torch_tpu::lower

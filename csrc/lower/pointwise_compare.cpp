@@ -63,32 +63,6 @@ Value where(Context& ctx, Value condition, Arg a, Arg b) {
   return select(convert(condition, DType::pred), convert(as_value(a), t), convert(as_value(b), t));
 }
 
-// The C++ type, as PyTorch's TypeMeta prints it.
-std::string cpp_type_name(DType t) {
-  switch (t) {
-    case DType::s8:
-      return "signed char";
-    case DType::u8:
-      return "unsigned char";
-    case DType::s16:
-      return "short int";
-    case DType::s32:
-      return "int";
-    case DType::s64:
-      return "long int";
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::c64:
-      return "c10::complex<float>";
-    case DType::c128:
-      return "c10::complex<double>";
-    default:
-      return "c10::" + std::string(scalar_type_name(t));
-  }
-}
-
 // self with `value` (converted to self's dtype) where the mask is set; the two broadcast together.
 Value masked_fill(Value self, Value mask, Value value) {
   if (mask.dtype() != DType::pred) {

@@ -59,6 +59,44 @@ inline std::string_view scalar_type_name(DType t) {
   return "Undefined";
 }
 
+// The C++ type, as PyTorch's TypeMeta prints it: "long int", "c10::Half".
+inline std::string cpp_type_name(DType t) {
+  switch (t) {
+    case DType::pred:
+      return "bool";
+    case DType::s8:
+      return "signed char";
+    case DType::s16:
+      return "short int";
+    case DType::s32:
+      return "int";
+    case DType::s64:
+      return "long int";
+    case DType::u8:
+      return "unsigned char";
+    case DType::u16:
+      return "short unsigned int";
+    case DType::u32:
+      return "unsigned int";
+    case DType::u64:
+      return "long unsigned int";
+    case DType::f16:
+      return "c10::Half";
+    case DType::bf16:
+      return "c10::BFloat16";
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::c64:
+      return "c10::complex<float>";
+    case DType::c128:
+      return "c10::complex<double>";
+    default:
+      return std::string(scalar_type_name(t));
+  }
+}
+
 [[noreturn]] inline void refuse(std::string_view kernel, DType t) {
   throw UserError("\"" + std::string(kernel) + "\" not implemented for '" +
                       std::string(scalar_type_name(t)) + "'",

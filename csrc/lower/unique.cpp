@@ -7,6 +7,7 @@
 #include "lower/maths.h"
 #include "lower/registry.h"
 #include "lower/require.h"
+#include "lower/rows.h"
 #include "lower/scan.h"
 #include "lower/sort.h"
 
@@ -23,19 +24,6 @@ Value zeros(Context& ctx, DType t, const Dims& dims) {
   return hlo::full(ctx.builder, {t, dims}, 0);
 }
 
-// x[index] += updates along rank-1 x of zeros, `size` long.
-Value accumulated(Value index, Value updates, int64_t size) {
-  const hlo::ScatterDims dims{.update_window_dims = {},
-                              .inserted_window_dims = {0},
-                              .input_batching_dims = {},
-                              .scatter_indices_batching_dims = {},
-                              .scatter_dims_to_operand_dims = {0},
-                              .index_vector_dim = 1};
-  Value x = hlo::full(index.builder(), {updates.dtype(), {size}}, 0);
-  return hlo::scatter({x}, reshape(index, {index.dim(0), 1}), {updates}, dims,
-                      [](const Values& l, const Values& r) { return Values{add(l[0], r[0])}; })[0];
-}
-
 // From rows in an order that puts equal ones together: which rows begin a group, and where each row
 // came from (null: in place). Returns (rows of x, first one of each group, along `dim`; the group
 // of each row of x; the groups' sizes; their number).
@@ -49,7 +37,7 @@ Values grouped(Value x, int64_t dim, Value begins, Value place) {
   Value row = hlo::minimum(first, scalar(first, static_cast<double>(n - 1)));
   if (place) {
     row = hlo::take(place, row);
-    group = accumulated(place, group, n);  // place is a permutation
+    group = added_rows(n, place, group);  // place is a permutation
   }
   Value number = sum(convert(begins, DType::s64), {0});
   return {hlo::index_select(x, dim, row), s64(group), s64(end - first), number};
@@ -134,8 +122,8 @@ Value bincount(Context& ctx, Value self, std::optional<Value> weights, int64_t s
   if (i.numel() == 0) return zeros(ctx, weights ? t : DType::s64, {size});
   ctx.builder.check(hlo::any(compare(i, scalar(i, 0), Compare::lt), {0}),
                     "RuntimeError: bincount only supports 1-d non-negative integral inputs.");
-  return accumulated(i, weights ? convert(*weights, t) : hlo::full(ctx.builder, {t, i.dims()}, 1),
-                     size);
+  return added_rows(size, i,
+                    weights ? convert(*weights, t) : hlo::full(ctx.builder, {t, i.dims()}, 1));
 }
 
 // Counts in `bins` equal intervals of [min, max], both ends included; elements outside, NaN too,
@@ -169,7 +157,7 @@ Value histc(Context& ctx, Value self, int64_t bins, Value min, Value max) {
   Value place = (x - low) * static_cast<double>(bins) / (high - low);
   Value at = convert(integral ? place : hlo::floor(place), DType::s32);
   at = select(inside, hlo::minimum(at, scalar(at, static_cast<double>(bins - 1))), scalar(at, 0));
-  return convert(accumulated(at, convert(inside, c), bins), self.dtype());
+  return convert(added_rows(bins, at, convert(inside, c)), self.dtype());
 }
 
 }  // namespace
