@@ -4,11 +4,27 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace torch_tpu::hlo {
 
-using Dims = std::vector<int64_t>;
+// Sizes, or numbers of dimensions. A vector that is never read past its end: a lowering may meet a
+// call that PyTorch would refuse for its rank, and must answer with an exception.
+// Throws std::out_of_range.
+class Dims : public std::vector<int64_t> {
+ public:
+  using std::vector<int64_t>::vector;
+  Dims() = default;
+  Dims(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}  // NOLINT: means the same
+
+  int64_t& operator[](size_t i) { return at(i); }
+  const int64_t& operator[](size_t i) const { return at(i); }
+  int64_t& front() { return at(0); }
+  const int64_t& front() const { return at(0); }
+  int64_t& back() { return at(size() - 1); }
+  const int64_t& back() const { return at(size() - 1); }
+};
 
 // Element types by XLA's names. The order is the identity used in program keys and on disk: append
 // only.
