@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace torch_tpu::hlo {
 namespace {
 
@@ -43,6 +45,15 @@ TEST(Type, relates_real_complex_and_accumulate_types) {
   EXPECT_EQ(accumulate_type(DType::f8e5m2), DType::f32);
   EXPECT_EQ(accumulate_type(DType::f64), DType::f64);
   EXPECT_EQ(accumulate_type(DType::s8), DType::s8);
+}
+
+TEST(Dims, refuses_what_is_past_its_end) {
+  const Dims none, one{5};
+  EXPECT_EQ(one[0] + one.back(), 10);
+  EXPECT_THROW(one[1], std::out_of_range);
+  EXPECT_THROW(one[static_cast<size_t>(-1)], std::out_of_range);
+  EXPECT_THROW(none.front(), std::out_of_range);
+  EXPECT_THROW(none.back(), std::out_of_range);
 }
 
 }  // namespace
