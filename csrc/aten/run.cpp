@@ -924,6 +924,9 @@ void Callable::operator()(torch::jit::Stack* stack) {
       call.launch(*c, results);
       push_results(call, *c, results, stack);
       return;
+    } catch (const hlo::Error&) {
+      rethrow(plan_->name + " of " +
+              describe_arguments(plan_->op->schema(), args, plan_->num_args));
     } catch (...) {
       rethrow(plan_->name);
     }

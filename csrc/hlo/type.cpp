@@ -42,6 +42,11 @@ const Traits& traits(DType t) { return kTraits[static_cast<size_t>(t)]; }
 
 }  // namespace
 
+void Dims::past_the_end(size_t i, size_t size) {
+  throw Error("dimension " + std::to_string(static_cast<int64_t>(i)) + " is read of rank " +
+              std::to_string(size));
+}
+
 int64_t itemsize(DType t) { return traits(t).itemsize; }
 std::string_view name(DType t) { return traits(t).name; }
 std::string_view mlir_name(DType t) { return traits(t).mlir; }

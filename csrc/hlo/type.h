@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,21 +10,34 @@
 
 namespace torch_tpu::hlo {
 
+// A program that cannot be built: an operation of the builder is given a wrong shape or dtype, or a
+// dimension is read that is not there.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Sizes, or numbers of dimensions. A vector that is never read past its end: a lowering may meet a
-// call that PyTorch would refuse for its rank, and must answer with an exception.
-// Throws std::out_of_range.
+// call that PyTorch would refuse for its rank, and must answer with an exception: Error.
 class Dims : public std::vector<int64_t> {
  public:
   using std::vector<int64_t>::vector;
   Dims() = default;
   Dims(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}  // NOLINT: means the same
 
-  int64_t& operator[](size_t i) { return at(i); }
-  const int64_t& operator[](size_t i) const { return at(i); }
-  int64_t& front() { return at(0); }
-  const int64_t& front() const { return at(0); }
-  int64_t& back() { return at(size() - 1); }
-  const int64_t& back() const { return at(size() - 1); }
+  int64_t& operator[](size_t i) { return data()[within(i)]; }
+  const int64_t& operator[](size_t i) const { return data()[within(i)]; }
+  int64_t& front() { return (*this)[0]; }
+  const int64_t& front() const { return (*this)[0]; }
+  int64_t& back() { return (*this)[size() - 1]; }
+  const int64_t& back() const { return (*this)[size() - 1]; }
+
+ private:
+  size_t within(size_t i) const {
+    if (i >= size()) past_the_end(i, size());
+    return i;
+  }
+  [[noreturn]] static void past_the_end(size_t i, size_t size);
 };
 
 // Element types by XLA's names. The order is the identity used in program keys and on disk: append

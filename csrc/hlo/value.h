@@ -2,7 +2,6 @@
 #pragma once
 
 #include <complex>
-#include <stdexcept>
 #include <vector>
 
 #include "hlo/type.h"
@@ -10,12 +9,6 @@
 namespace torch_tpu::hlo {
 
 class Builder;
-
-// A program that cannot be built: wrong shape or dtype given to an operation of the builder.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // A handle to one result inside a Builder's program. Cheap to copy; valid as long as its Builder.
 // A default-constructed Value is null (`if (v)`).

@@ -199,3 +199,11 @@ def test_tensor_of_another_layout_is_refused_with_the_way_out(call, way_out):
 def test_storages_are_compared_as_on_cpu():
     x = torch.ones(4, device="tpu")
     assert x.is_set_to(x.view(4)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())
+
+
+def test_rank_that_nothing_refuses_is_an_internal_error_that_names_the_call():
+    """PyTorch's meta function lets a matrix pass as the input of a pooling in three dimensions."""
+    x = torch.ones(2, 3, device="tpu")
+    with pytest.raises(RuntimeError, match=r"internal error .*_pool3d_backward of Float\[2, 3\], "):
+        torch.ops.aten._adaptive_avg_pool3d_backward(x, x)
+    assert (x + 1).sum().item() == 12
