@@ -103,15 +103,21 @@ class CompiledGraph {
                 std::vector<at::Tensor> metas)
       : callable_(std::move(name), std::move(graph), std::move(written), std::move(metas)) {}
 
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
-    torch::jit::Stack stack(inputs.begin(), inputs.end());
+  // A list of tensors for a list or tuple of tensors.
+  py::list operator()(const py::sequence& inputs) {
+    torch::jit::Stack stack;
+    stack.reserve(inputs.size());
+    for (const py::handle& x : inputs) {
+      if (!THPVariable_Check(x.ptr())) throw py::type_error("a graph's inputs are tensors");
+      stack.emplace_back(THPVariable_Unpack(x.ptr()));
+    }
     {
       py::gil_scoped_release no_gil;
       callable_(&stack);
     }
-    std::vector<at::Tensor> out;
-    out.reserve(stack.size());
-    for (c10::IValue& v : stack) out.push_back(std::move(v).toTensor());
+    py::list out(stack.size());
+    for (size_t i = 0; i < stack.size(); ++i)
+      PyList_SET_ITEM(out.ptr(), i, THPVariable_Wrap(std::move(stack[i]).toTensor()));
     return out;
   }
   size_t num_programs() const { return callable_.num_programs(); }
@@ -120,6 +126,18 @@ class CompiledGraph {
  private:
   aten::Callable callable_;
 };
+
+// A type's own call: pybind11's way through a bound `__call__` costs as much as all else that we do
+// around a tiny program.
+PyObject* call_graph(PyObject* self, PyObject* args, PyObject* kwargs) {
+  HANDLE_TH_ERRORS
+  PyObject* inputs = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  if ((kwargs && PyDict_GET_SIZE(kwargs) > 0) || !inputs || !PySequence_Check(inputs))
+    throw torch::TypeError("a compiled graph takes one sequence of tensors");
+  auto& graph = py::cast<CompiledGraph&>(py::handle(self));
+  return graph(py::reinterpret_borrow<py::sequence>(inputs)).release().ptr();
+  END_HANDLE_TH_ERRORS
+}
 
 }  // namespace
 
@@ -157,11 +175,12 @@ void bind_graph(py::module_& m) {
         for (const auto& n : g.nodes()) names.push_back(n.entry->name);
         return names;
       });
-  py::class_<CompiledGraph>(m, "CompiledGraph", py::dynamic_attr())
+  py::class_<CompiledGraph>(
+      m, "CompiledGraph", py::dynamic_attr(),
+      py::custom_type_setup([](PyHeapTypeObject* t) { t->ht_type.tp_call = call_graph; }))
       .def(py::init<std::string, std::shared_ptr<Graph>, std::vector<int>,
                     std::vector<at::Tensor>>(),
            py::arg("name"), py::arg("graph"), py::arg("written"), py::arg("metas"))
-      .def("__call__", &CompiledGraph::operator())
       .def("alias_bytes", &CompiledGraph::alias_bytes)
       .def_property_readonly("num_programs", &CompiledGraph::num_programs);
 
