@@ -58,10 +58,10 @@ Value prod(Value x, const Dims& dims, Keep keep) {
 
 namespace {
 
-// The number of lanes for rows of n elements, 0 where lanes do not pay. A power of two: the lanes are
-// combined by halves. XLA:CPU cuts a reduction of more than 32 elements into windows of 32 and pads
-// the last one, which costs more than lanes save: where 32 does not divide n / 16, wider lanes keep
-// each of them below that length.
+// The number of lanes for rows of n elements, 0 where lanes do not pay. A power of two: the lanes
+// are combined by halves. XLA:CPU cuts a reduction of more than 32 elements into windows of 32 and
+// pads the last one, which costs more than lanes save: where 32 does not divide n / 16, wider lanes
+// keep each of them below that length.
 constexpr int64_t kLanes = 16, kMostLanes = 64, kWindow = 32;
 int64_t lanes_for(int64_t n) {
   if (n < 8 * kLanes || n % kLanes != 0) return 0;
