@@ -2,26 +2,31 @@
 """The programs that eager and compiled code make, compiled by libtpu for v5e, v6e and v7x: no TPU,
 a child process each.
 
-CI compiles a rotating tenth of the operators' programs and one model graph; TORCH_TPU_COMPILE_ALL=1
+CI compiles a rotating tenth of the databases' programs and one model graph; TORCH_TPU_COMPILE_ALL=1
 (make test-tpu-compile) all of them. What the compiler says of each program (memory, FLOPs, time
 floor) is written to build/tpu_compile/<target>.json.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import OpInfo
+from torch.testing._internal.common_modules import ModuleInfo, ModuleInput, module_db
+from torch.testing._internal.common_optimizers import OptimizerInfo, optim_db
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_tpu import plan
 from torch_tpu._internal import platform
@@ -92,20 +97,88 @@ MODELS = {
 }
 
 
-def record_operators(dtypes_of: Callable[[OpInfo], list[torch.dtype]]) -> dict[str, str]:
-    """One sample of each operator of PyTorch's database in each of `dtypes_of(op)`, forward.
+def forms(op: OpInfo, dtype: torch.dtype) -> Iterator[Callable[[], Any]]:
+    """Calls of `op` with its first sample: forward and backward, `out=`, in place."""
+    autograd = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
 
-    What is missing is the operator tests' matter.
-    """
-    chosen = [op for k, op in enumerate(op_db) if ALL or k % 10 == TENTH]
+    def sample(requires_grad: bool = False) -> SampleInput:
+        return next(iter(op.sample_inputs("tpu", dtype, requires_grad=requires_grad)))
+
+    def both_ways() -> None:
+        s = sample(autograd)
+        result = op(s.input, *s.args, **s.kwargs)
+        roots = [
+            x
+            for x in tree_leaves(s.output_process_fn_grad(result))
+            if isinstance(x, torch.Tensor) and x.requires_grad
+        ]
+        if roots:
+            torch.autograd.backward(roots, [torch.ones_like(x) for x in roots])
+
+    def out() -> None:
+        s = sample()
+        result = op(s.input, *s.args, **s.kwargs)
+        op(s.input, *s.args, **s.kwargs, out=tree_map(torch.empty_like, result))
+
+    def in_place() -> None:
+        s = sample()
+        op.inplace_variant(s.input.clone(), *s.args, **s.kwargs)
+
+    yield both_ways
+    if op.supports_out:
+        yield out
+    if op.inplace_variant is not None:
+        yield in_place
+
+
+def record(calls: Iterable[Callable[[], Any]]) -> dict[str, str]:
+    """The programs of these calls. What is missing is the operator tests' matter."""
     with plan.recording() as programs:
-        for op, dtype in [(o, dtype) for o in chosen for dtype in dtypes_of(o)]:
-            try:
-                sample = next(iter(op.sample_inputs("tpu", dtype)))
-                op(sample.input, *sample.args, **sample.kwargs)
-            except (NotImplementedError, RuntimeError, StopIteration, TypeError, AssertionError):
-                continue
+        for call in calls:
+            with contextlib.suppress(
+                NotImplementedError, RuntimeError, StopIteration, TypeError, AssertionError
+            ):
+                call()
     return programs
+
+
+def chosen(database: Sequence[Any]) -> list[Any]:
+    return [entry for k, entry in enumerate(database) if ALL or k % 10 == TENTH]
+
+
+def module_calls(info: ModuleInfo) -> Iterator[Callable[[], Any]]:
+    for m in info.module_inputs_func(
+        info, device="tpu", dtype=torch.float32, requires_grad=True, training=True
+    ):
+
+        def call(m: ModuleInput = m) -> None:
+            module = info.module_cls(*m.constructor_input.args, **m.constructor_input.kwargs)
+            module.to("tpu").train()
+            result = module(*m.forward_input.args, **m.forward_input.kwargs)
+            roots = [x for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
+            roots = [x for x in roots if x.requires_grad]
+            torch.autograd.backward(roots, [torch.ones_like(x) for x in roots])
+
+        yield call
+
+
+def optimizer_calls(info: OptimizerInfo) -> Iterator[Callable[[], Any]]:
+    for inputs in info.optim_inputs_func(device="tpu"):
+
+        def call(kwargs: dict[str, Any] = inputs.kwargs) -> None:
+            params = [torch.ones(3, 4, device="tpu", requires_grad=True) for _ in range(2)]
+            optimizer = info.optim_cls(params, **kwargs)
+            for _ in range(2):
+
+                def closure() -> torch.Tensor:
+                    optimizer.zero_grad()
+                    loss = torch.stack([(p * p).sum() for p in params]).sum()
+                    loss.backward()
+                    return loss
+
+                optimizer.step(closure)
+
+        yield call
 
 
 def compile_all(name: str, programs: dict[str, str], target: str) -> None:
@@ -126,22 +199,32 @@ def compile_all(name: str, programs: dict[str, str], target: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def operator_programs() -> dict[str, str]:
-    return record_operators(
-        lambda op: [d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes][:1]
-    )
+def database_programs() -> dict[str, dict[str, str]]:
+    """Programs of PyTorch's databases: operators in the first of three dtypes that they have."""
+
+    def dtype(op: OpInfo) -> list[torch.dtype]:
+        return [d for d in (torch.float32, torch.int64, torch.bool) if d in op.dtypes][:1]
+
+    return {
+        "operators": record(f for op in chosen(op_db) for d in dtype(op) for f in forms(op, d)),
+        "modules": record(c for info in chosen(module_db) for c in module_calls(info)),
+        "optimizers": record(c for info in chosen(optim_db) for c in optimizer_calls(info)),
+    }
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("target", plan.TARGETS)
-def test_operators_compile(operator_programs, target):
-    compile_all("operators", operator_programs, target)
+@pytest.mark.parametrize("database", ["operators", "modules", "optimizers"])
+def test_databases_compile(database_programs, database, target):
+    compile_all(database, database_programs[database], target)
 
 
 @pytest.mark.timeout(3600)
 def test_operators_of_other_dtypes_compile():
-    programs = record_operators(lambda op: [d for d in DTYPES if d in op.dtypes])
-    compile_all("operators-dtypes", programs, "v6e")
+    calls = (
+        next(forms(op, dtype)) for op in chosen(op_db) for dtype in DTYPES if dtype in op.dtypes
+    )
+    compile_all("operators-dtypes", record(calls), "v6e")
 
 
 @pytest.mark.timeout(900)
