@@ -21,6 +21,12 @@ FOUND: list[list[str]] = [
         "t2 = torch.as_strided(t0, (3,), (3,), 9)",
         "t3 = torch.as_strided(t2, (3,), (0,), 12)",
     ],
+    [  # compiled: functionalization's as_strided_scatter counts in the storage as well
+        "t0 = (torch.arange(24, dtype=torch.float32) % 7 - 2).reshape((2, 3, 4)).to(device)",
+        "t3 = t0.diagonal(0, 0, 1).clone()",
+        "t4 = torch.as_strided(t3, (3,), (1,), 1)",
+        "t4.copy_(t4)",
+    ],
 ]
 
 
@@ -34,6 +40,11 @@ def test_random_programs_agree_with_cpu(block):
 @pytest.mark.parametrize("lines", FOUND)
 def test_found_program_agrees_with_cpu(lines):
     assert view_fuzz.check(lines) is None
+
+
+@pytest.mark.parametrize("lines", FOUND[1:])  # in the first, CPU refuses a line
+def test_found_program_agrees_with_cpu_compiled(lines):
+    assert view_fuzz.check(lines, compiled=True) is None
 
 
 def test_a_wrong_result_is_noticed_and_shrunk():

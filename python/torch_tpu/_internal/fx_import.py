@@ -16,6 +16,8 @@ import torch._prims.rng_prims as rng
 
 from torch_tpu import _C
 
+aten = torch.ops.aten
+
 
 class Missing(NotImplementedError):
     """An operator in the graph that has no lowering: its name."""
@@ -115,8 +117,10 @@ class GraphImporter:
         if not _C.has_lowering(name):
             raise Missing(name)
         args = [self.value(a) for a in bind_arguments(op, given, node.kwargs)]
-        if op is torch.ops.aten.as_strided.default:
-            args[0], args[3] = self._storage_of(node)
+        if op is aten.as_strided.default:
+            args[0], args[3] = self._storage_of(node, args[3])
+        elif op is aten.as_strided_scatter.default:
+            return self._write_into_storage(node, *args[1:])
         number = self.graph.call(name, args, random_state)
         returns = op._schema.returns
         if len(returns) == 1 and isinstance(returns[0].type, torch.TensorType):
@@ -125,7 +129,21 @@ class GraphImporter:
         count = len(node.meta["val"]) if len(returns) == 1 else len(returns)
         return [self.graph.result(number, i) for i in range(count)]
 
-    def _storage_of(self, node: torch.fx.Node) -> tuple[Any, int]:
+    def _write_into_storage(
+        self, node: torch.fx.Node, src: Any, size: Any, stride: Any, offset: int | None
+    ) -> Any:
+        """as_strided_scatter writes into a copy of the storage; the result has its place there."""
+        storage, start = self._storage_of(node, offset)
+        number = self.graph.call("aten::as_strided_scatter", [storage, src, size, stride, start])
+        source = node.args[0].meta["val"]  # type: ignore[union-attr]
+        place = start if offset is None else start - offset + source.storage_offset()
+        written = self.graph.result(number, 0)
+        number = self.graph.call(
+            "aten::as_strided", [written, list(source.shape), list(source.stride()), place]
+        )
+        return self.graph.result(number, 0)
+
+    def _storage_of(self, node: torch.fx.Node, offset: int | None) -> tuple[Any, int]:
         """as_strided counts in the storage, not in the tensor it is given: the storage's elements
         in memory order, and the offset in these.
         """
@@ -138,13 +156,17 @@ class GraphImporter:
                 f"as_strided of a {dtype} view of {fake.dtype} in a compiled graph "
                 "is not implemented for tpu"
             )
-        offset: Any = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
         given = offset is not None
-        if not given:
+        if offset is None:
             offset = source.meta["val"].storage_offset()
         is_whole = fake.untyped_storage().nbytes() == fake.numel() * fake.element_size()
         if root.op == "placeholder" and not is_whole:
             # Nothing promises that the next call's tensor starts at the same place of its storage.
+            if given and node.target is aten.as_strided_scatter.default:
+                raise NotImplementedError(
+                    "as_strided_scatter with a storage_offset into an input that is part of its "
+                    "storage is not implemented for tpu in a compiled graph: clone the input"
+                )
             value = self._storage_input(root, whole=given)
             offset -= 0 if given else fake.storage_offset()
         else:

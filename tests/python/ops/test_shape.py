@@ -226,3 +226,39 @@ def test_empty_tensors_match_cpu(shape):
 )
 def test_refusals_read_as_on_cpu(call):
     assert_same_error(call)
+
+
+LAYOUTS = {
+    "dense": lambda b: b,
+    "transposed": lambda b: b.t(),
+    "part": lambda b: b[1:, 2:],
+    "column major": lambda b: b.t().contiguous().t(),
+}
+
+
+@pytest.mark.parametrize("offset", [None, 0, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_as_strided_scatter_counts_in_the_storage(layout, offset):
+    base = torch.arange(24.0).reshape(4, 6)
+
+    def f(b):
+        x = LAYOUTS[layout](b)
+        return torch.as_strided_scatter(x, torch.full_like(x[0, :3], -1), (3,), (2,), offset)
+
+    assert_matches_cpu(f, base)
+    torch._dynamo.reset()  # its limit counts f of all these cases
+    got = torch.compile(f, backend="tpu", fullgraph=True, dynamic=False)(base.to("tpu"))
+    assert got.stride() == f(base).stride()
+    torch.testing.assert_close(got.cpu(), f(base), rtol=0, atol=0)
+
+
+def test_as_strided_scatter_into_an_input_that_is_a_part():
+    def f(x, offset):
+        return torch.as_strided_scatter(x, x[0, :3] * 2, (3,), (2,), offset)
+
+    compiled = torch.compile(f, backend="tpu", fullgraph=True, dynamic=False)
+    base = torch.arange(24.0).reshape(4, 6)
+    want, got = f(base[1:, 2:], None), compiled(base.to("tpu")[1:, 2:], None)
+    torch.testing.assert_close(got.cpu(), want, rtol=0, atol=0)
+    with pytest.raises(Exception, match="part of its storage"):
+        compiled(base.to("tpu")[1:, 2:], 3)
