@@ -213,6 +213,25 @@ void normal(Args a) {
   TORCH_CHECK(a[2].toDouble() >= 0.0, "normal expects std >= 0.0, but found std ", a[2].toDouble());
 }
 
+void broadcast(Args a) { at::infer_size(a[0].toTensor().sizes(), a[1].toTensor().sizes()); }
+
+// PyTorch's meta function of an in-place form without one of its own only returns `self`, and out=
+// may have none: what TensorIterator refuses of the tensor that receives the result.
+template <int kReceiver>
+void receives_binary(Args a) {
+  const at::Tensor &x = a[0].toTensor(), &to = a[kReceiver].toTensor();
+  const bool is_tensor = a[1].isTensor();
+  if (kReceiver == 0 && is_tensor) {
+    const auto shape = at::infer_size(x.sizes(), a[1].toTensor().sizes());
+    TORCH_CHECK(x.sizes() == at::IntArrayRef(shape), "output with shape ", x.sizes(),
+                " doesn't match the broadcast shape ", at::IntArrayRef(shape));
+  }
+  const at::ScalarType t =
+      is_tensor ? at::result_type(x, a[1].toTensor()) : at::result_type(x, a[1].toScalar());
+  TORCH_CHECK(c10::canCast(t, to.scalar_type()), "result type ", t,
+              " can't be cast to the desired output type ", to.scalar_type());
+}
+
 // Draws of continuous distributions into a tensor: the dtype first, as on CPU.
 template <const char* kName, const char* kRange, int kArgument, bool (*kFits)(double)>
 void draw(Args a) {
@@ -239,6 +258,10 @@ const std::unordered_map<std::string, void (*)(Args)>& checks() {
       {"aten::flip", flip},
       {"aten::mvlgamma", mvlgamma},
       {"aten::addr", addr},
+      {"aten::_add_relu.Tensor", broadcast},
+      {"aten::_add_relu.out", receives_binary<3>},
+      {"aten::_add_relu_.Tensor", receives_binary<0>},
+      {"aten::_add_relu_.Scalar", receives_binary<0>},
       {"aten::_adaptive_avg_pool2d", adaptive_avg_pool<2>},
       {"aten::_adaptive_avg_pool3d", adaptive_avg_pool<3>},
       {"aten::grid_sampler_2d", grid_sampler_2d},
@@ -271,8 +294,12 @@ const std::unordered_map<std::string, void (*)(Args)>& checks() {
 }  // namespace
 
 void check_call(const OpPlan& plan, Args args) {
-  auto it = checks().find(plan.functional);
-  if (it != checks().end()) it->second(args);
+  const auto check = [&](const std::string& name) {
+    const auto it = checks().find(name);
+    if (it != checks().end()) it->second(args);
+  };
+  if (plan.name != plan.functional) check(plan.name);  // what only this form refuses
+  check(plan.functional);
 }
 
 }  // namespace torch_tpu::aten

@@ -31,6 +31,30 @@ Value add(Value a, Value b, Value alpha) {
 Value sub(Value a, Value b, Value alpha) { return a - scaled(b, alpha); }
 Value rsub(Value a, Value b, Value alpha) { return sub(b, a, alpha); }
 
+// out = min(max(a + alpha * b, 0), the largest finite value of a's own dtype), promoted as add.
+//   a  signed integers, f32, f64     alpha  rank-0 operand; its fraction is dropped for integers
+// inf gives the bound, NaN stays (CPU's vectorized loop keeps it, its scalar one gives 0); an
+// integer sum wraps around before it is clamped.
+Value add_relu(Context& ctx, Value a, Arg b, Value alpha) {
+  const DType own = a.dtype(), t = result_type({a, b}, ctx.default_dtype);
+  if (!hlo::is_signed_integral(own) && own != DType::f32 && own != DType::f64)
+    throw UserError("Unsupported datatype for add_relu:" + cpp_type_name(own));
+  if (hlo::is_complex(t) || t == DType::f16 || t == DType::bf16) refuse("add_clamp_cpu", t);
+  // CPU converts alpha and the bound to the result's dtype: a complex alpha, and a rank-0 `a` that
+  // is wider than the result, do not fit.
+  const bool same_kind = hlo::is_floating(own) == hlo::is_floating(t);
+  if (hlo::is_complex(alpha.dtype()) || (same_kind && hlo::itemsize(own) > hlo::itemsize(t))) {
+    const std::string name = t == DType::s8    ? "int8_t"
+                             : t == DType::s16 ? "int16_t"
+                             : t == DType::s64 ? "int64_t"
+                                               : cpp_type_name(t);
+    throw UserError("value cannot be converted to type " + name + " without overflow");
+  }
+  const Value bound = convert(max_finite(a.builder(), own), t);
+  const Value y = convert(a, t) + convert(alpha, t) * convert(as_value(b), t);
+  return hlo::minimum(maximum(y, 0), bound);
+}
+
 // out = self + value * a * b
 Value addcmul(Value self, Value a, Value b, Value value) {
   require_not_bool("addcmul_cpu_out", self);
@@ -286,6 +310,8 @@ void register_pointwise_arithmetic(Registry& r) {
                 });
   }
   r.pointwise("aten::remainder.Scalar_Tensor", arithmetic, 2, modulus);
+  r.add("aten::_add_relu.Tensor", add_relu);
+  r.add("aten::_add_relu.Scalar", add_relu);
   r.add("aten::div.Tensor_mode", div_mode);
   r.add("aten::div.Scalar_mode", div_mode);
   r.pointwise("aten::floor_divide", arithmetic, 2, floor_div);

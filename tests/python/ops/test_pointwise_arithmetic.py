@@ -311,3 +311,118 @@ def test_addr_refuses_a_fraction_for_integers_in_cpus_words():
         return torch.ones(3, device=d, dtype=torch.int64)
 
     assert_same_error(lambda d: torch.addr(i(d), i(d), i(d), beta=0.5))
+
+
+ADD_RELU = torch.ops.aten._add_relu
+SIGNED = [torch.int8, torch.int16, torch.int32, torch.int64, torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("b", [torch.bool, torch.uint8, torch.float16, torch.bfloat16, *SIGNED])
+@pytest.mark.parametrize("a", SIGNED)
+def test_add_relu_of_tensors_promotes_as_cpu(a, b):
+    x, y = (make_tensor((3, 1, 5), dtype=t, device="cpu", low=-9, high=9) for t in (a, b))
+    if not a.is_floating_point and b in (torch.float16, torch.bfloat16):
+        assert_same_error(lambda d: ADD_RELU(x.to(d), y.to(d)))
+        return
+    assert_matches_cpu(lambda x, y: (ADD_RELU(x, y), ADD_RELU(x, y.mT, alpha=3)), x, y)
+
+
+@pytest.mark.parametrize("other", [2, -2, 2.5, True])
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_add_relu_of_a_number_promotes_as_cpu(dtype, other):
+    x = make_tensor((2, 3), dtype=dtype, device="cpu", low=-9, high=9)
+    assert_matches_cpu(
+        lambda x: (
+            ADD_RELU(x, other),
+            ADD_RELU(x, other, 2),
+            ADD_RELU(x[0, 0], other),
+            ADD_RELU(x, x, alpha=other),
+        ),
+        x,
+    )
+
+
+@pytest.mark.parametrize("a, b", [((3, 1), (4,)), ((), (2, 3)), ((), ()), ((0, 3), (3,))])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_add_relu_broadcasts_as_cpu(a, b, dtype):
+    x, y = (make_tensor(s, dtype=dtype, device="cpu") for s in (a, b))
+    assert_matches_cpu(ADD_RELU, x, y)
+    assert_matches_cpu(ADD_RELU, y, x)
+
+
+@pytest.mark.parametrize("b", [torch.float32, torch.float64])
+def test_add_relu_of_special_values_matches_cpu(b):
+    x, y = pairs([v for v in EDGES if v == v], torch.float32)
+    keep = ~(x + y).isnan()  # CPU keeps NaN in its vectorized loop and gives 0 after it
+    assert_matches_cpu(ADD_RELU, x[keep], y[keep].to(b))
+
+
+def test_add_relu_of_nan_is_nan():
+    x = torch.tensor([nan, 1.0, inf], device="tpu")
+    y = torch.tensor([1.0, nan, -inf], device="tpu")
+    assert ADD_RELU(x, y).isnan().all()
+    assert ADD_RELU(x, 1, nan).isnan().all()
+
+
+@pytest.mark.parametrize("a", SIGNED)
+@pytest.mark.parametrize("b", SIGNED)
+def test_add_relu_is_bounded_by_the_largest_of_the_first_dtype(a, b):
+    x, y = torch.ones(4, dtype=a), torch.ones(4, dtype=b)
+    y[:2] = torch.finfo(b).max if b.is_floating_point else torch.iinfo(b).max  # integers wrap
+    assert_matches_cpu(ADD_RELU, x, y)
+
+
+def test_add_relu_in_place_and_out_match_cpu():
+    x, y = torch.randn(3, 4), torch.arange(-2, 2)
+    a, b = x.to("tpu"), y.to("tpu")
+    view = a.clone().mT
+    torch._add_relu_(view.mT, b)
+    assert torch.equal(view.cpu(), ADD_RELU(x, y).mT)
+    torch._add_relu_(view, -0.5)
+    assert torch.equal(view.cpu(), ADD_RELU(ADD_RELU(x, y).mT, -0.5))
+    out = torch.empty(0, dtype=torch.float64, device="tpu")
+    assert torch._add_relu(a, b, alpha=2, out=out) is out
+    assert torch.equal(out.cpu(), ADD_RELU(x, y, alpha=2).double())
+
+
+def test_add_relu_of_new_numbers_compiles_nothing():
+    x, y = torch.randn(5, device="tpu"), torch.randn(5, device="tpu")
+    ADD_RELU(x, y, alpha=0.5), ADD_RELU(x, 0.5, 1.5)
+    with count_compiles() as compiled:
+        for v in (1.5, 2.5, nan):
+            ADD_RELU(x, y, alpha=v), ADD_RELU(x, v, 2 * v)
+    assert compiled == []
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.float16, torch.complex64])
+def test_add_relu_refuses_the_dtypes_that_cpu_does(dtype):
+    with pytest.raises(RuntimeError, match="Unsupported datatype for add_relu:"):
+        ADD_RELU(torch.ones(2, dtype=dtype, device="tpu"), torch.ones(2, device="tpu"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: ADD_RELU(torch.ones(2, 3, device=d), torch.ones(4, device=d)),
+        lambda d: ADD_RELU(torch.ones(2, device=d), 1j),
+        lambda d: ADD_RELU(
+            torch.ones(2, dtype=torch.int64, device=d), torch.ones(2, device=d).half()
+        ),
+        lambda d: ADD_RELU(torch.ones(2, dtype=torch.int64, device=d), 1, 1j),
+        lambda d: ADD_RELU(torch.tensor(1, device=d), torch.ones(2, dtype=torch.int8, device=d)),
+        lambda d: ADD_RELU(torch.ones((), dtype=torch.float64, device=d), torch.ones(2, device=d)),
+        lambda d: torch._add_relu_(torch.ones(2, dtype=torch.int64, device=d), 1.5),
+        lambda d: torch._add_relu_(torch.ones(2, device=d), torch.ones(3, 2, device=d)),
+        lambda d: torch._add_relu_(
+            torch.ones(2, dtype=torch.int64, device=d), torch.ones(2, device=d)
+        ),
+        lambda d: torch._add_relu(
+            torch.ones(2, device=d),
+            torch.ones(2, device=d),
+            out=torch.ones(2, dtype=torch.int64, device=d),
+        ),
+        lambda d: ADD_RELU(torch.ones(2, device=d, requires_grad=True), 1).sum().backward(),
+    ],
+)
+def test_add_relu_refusals_read_as_on_cpu(call):
+    assert_same_error(call)
