@@ -11,6 +11,7 @@
   X(bessel)                   \
   X(complex)                  \
   X(conv)                     \
+  X(ctc_loss)                 \
   X(distance)                 \
   X(eigen)                    \
   X(embedding)                \

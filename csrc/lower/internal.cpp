@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowerings that the layer above calls by name: pieces of operators whose arguments need the host
-// (sizes from values).
+// (sizes from values), and of decompositions.
 #include "lower/registry.h"
 
 namespace torch_tpu::lower {
@@ -19,8 +19,18 @@ Value arange(Context& ctx, Value start, Value step, int64_t length, int64_t dtyp
   return hlo::convert(hlo::convert(start, compute) + i * hlo::convert(step, compute), t);
 }
 
+// `token` as it is; a RuntimeError of `message` when the host next waits, if `holds` (rank 0) is
+// false. How decompositions refuse what only the device knows.
+Value assert_async(Context& ctx, Value holds, const std::string& message, Value token) {
+  ctx.builder.check(~hlo::convert(holds, DType::pred), "RuntimeError: " + message);
+  return token;
+}
+
 }  // namespace
 
-void register_internal(Registry& r) { r.add("tpu::arange", arange); }
+void register_internal(Registry& r) {
+  r.add("tpu::arange", arange);
+  r.add("aten::_functional_assert_async.msg", assert_async);
+}
 
 }  // namespace torch_tpu::lower

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from torch_tpu._internal import fractional_pool, histogram, segment_reduce
+
 aten = torch.ops.aten
 
 
@@ -126,4 +128,7 @@ TABLE: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten._native_multi_head_attention.default: native_multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: transformer_encoder_layer,
     aten._weight_norm_interface_backward.default: weight_norm_interface_backward,
+    **fractional_pool.TABLE,
+    **histogram.TABLE,
+    **segment_reduce.TABLE,
 }
