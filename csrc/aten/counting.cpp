@@ -5,6 +5,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <torch/library.h>
 
+#include "aten/checks/table.h"
 #include "aten/run.h"
 
 namespace torch_tpu::aten {
@@ -68,9 +69,10 @@ Three unique_consecutive(const at::Tensor& self, bool return_inverse, bool retur
 
 at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& weights,
                     int64_t minlength) {
+  if (!at::isIntegralType(self.scalar_type(), false))
+    refuse_dtype("bincount_cpu", self.scalar_type());
   TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
-  TORCH_CHECK(self.dim() == 1 && at::isIntegralType(self.scalar_type(), false),
-              "bincount only supports 1-d non-negative integral inputs.");
+  TORCH_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
   const bool weighted = weights && weights->defined();
   TORCH_CHECK(!weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)),
               "weights should be 1-d and have the same length as input");
@@ -84,9 +86,9 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
 }
 
 at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  if (repeats.scalar_type() != at::kLong && repeats.scalar_type() != at::kInt)
+    refuse_dtype("repeat_interleave_cpu", repeats.scalar_type());
   TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  TORCH_CHECK(repeats.scalar_type() == at::kLong || repeats.scalar_type() == at::kInt,
-              "repeats has to be Long or Int tensor");
   if (repeats.numel() == 0) return at::empty_like(repeats);
   TORCH_CHECK(output_size || repeats.min().item<int64_t>() >= 0, "repeats can not be negative");
   const int64_t size = output_size ? *output_size : repeats.sum().item<int64_t>();

@@ -43,6 +43,27 @@ void describe(std::ostream& out, const c10::IValue& v) {
   }
 }
 
+// dtype, layout and memory format, which are integers in an IValue.
+bool describe_name(std::ostream& out, const c10::IValue& v, const c10::Type& type) {
+  if (!v.isInt()) return false;
+  if (const auto* optional = type.castRaw<c10::OptionalType>())
+    return describe_name(out, v, *optional->getElementType());
+  const int64_t n = v.toInt();
+  switch (type.kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      out << "torch." << c10::getDtypeNames(static_cast<at::ScalarType>(n)).first;
+      return true;
+    case c10::TypeKind::LayoutType:
+      out << static_cast<at::Layout>(n);
+      return true;
+    case c10::TypeKind::MemoryFormatType:
+      out << static_cast<at::MemoryFormat>(n);
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IValue* args,
@@ -55,7 +76,7 @@ std::string describe_arguments(const c10::FunctionSchema& schema, const c10::IVa
     if (args[i].isNone()) continue;
     out << separator;
     if (!tensors) out << schema.arguments()[i].name() << "=";
-    describe(out, args[i]);
+    if (!describe_name(out, args[i], *schema.arguments()[i].real_type())) describe(out, args[i]);
     separator = ", ";
   }
   return out.str();

@@ -5,6 +5,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/RangeUtils.h>
 #include <torch/library.h>
 
 #include <cstring>
@@ -127,9 +128,10 @@ at::Tensor& zero_(at::Tensor& self) { return fill_scalar(self, 0); }
 // start and step are operands: torch.arange(n, n + 1) in a decoding loop is one program.
 at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
                        at::Tensor& out) {
-  at::Tensor meta = at::empty({0}, out.options().device(at::kMeta));
-  at::arange_out(meta, start, end, step);
-  if (out.sizes() != meta.sizes()) out.resize_(meta.sizes());
+  const int64_t n = out.scalar_type() == at::kLong
+                        ? at::native::compute_arange_size<int64_t>(start, end, step)
+                        : at::native::compute_arange_size<double>(start, end, step);
+  if (out.numel() != n) out.resize_({n});
   if (out.numel() == 0) return out;
   at::Tensor values =
       run_lowering("tpu::arange",

@@ -4,7 +4,9 @@
 #include <ATen/core/enum_tag.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
+#include "aten/checks.h"
 #include "aten/number.h"
 
 namespace torch_tpu::aten {
@@ -41,6 +43,15 @@ bool takes_same_arguments(const c10::FunctionSchema& schema, const c10::Function
   *appends_options =
       k + 4 == theirs.size() && theirs[k].name() == "dtype" && theirs[k + 1].name() == "layout";
   return *appends_options || k == theirs.size();
+}
+
+// What is written may not be read: the kernels that gather into an out= tensor refuse it.
+bool refuses_overlap(const c10::FunctionSchema& schema, const std::string& functional) {
+  static const std::unordered_set<std::string> names{
+      "aten::cat",      "aten::gather",        "aten::index_select",
+      "aten::kthvalue", "aten::masked_select", "aten::take",
+  };
+  return schema.is_mutable() && names.count(functional) > 0;
 }
 
 }  // namespace
@@ -113,8 +124,8 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle)
   const c10::FunctionSchema& schema = handle.schema();
   const lower::Registry& registry = lower::Registry::global();
   num_args = schema.arguments().size();
-  is_pointwise =
-      name == "aten::copy_" || (schema.is_mutable() && handle.hasTag(at::Tag::pointwise));
+  if (name == "aten::copy_" || (schema.is_mutable() && handle.hasTag(at::Tag::pointwise)))
+    overlap = Overlap::same_only;
   entry = registry.find(name);
   const bool own_lowering = entry != nullptr;
   if (!own_lowering && schema.is_mutable()) {
@@ -124,6 +135,8 @@ OpPlan::OpPlan(const c10::OperatorHandle& handle)
       entry = registry.find(functional);
     }
   }
+  number_check = aten::number_check(functional);
+  if (refuses_overlap(schema, functional)) overlap = Overlap::refused;
   for (size_t i = 0; i < num_args; ++i) {
     const c10::Argument& a = schema.arguments()[i];
     const bool out = a.is_out() && !own_lowering;

@@ -38,8 +38,10 @@ struct OpPlan {
   // Per schema return: the argument it aliases, or -1 for a fresh result.
   std::vector<int> returns;
   std::vector<bool> returns_list;
-  int num_fresh = 0;          // schema returns that are fresh
-  bool is_pointwise = false;  // element by element, or copy_
+  int num_fresh = 0;  // schema returns that are fresh
+  // Whether what is written may also be read, through the same or another view.
+  enum class Overlap : uint8_t { allowed, same_only, refused } overlap = Overlap::allowed;
+  void (*number_check)(const c10::IValue* args) = nullptr;  // checks.h
   int generator_arg = -1;
   // The functional operator is a factory whose further arguments are dtype, layout, device,
   // pin_memory (linspace.out -> linspace): the lowering gets the out= tensor's dtype.

@@ -390,7 +390,7 @@ struct Callable::Call {
       key.push_back(first << 8 | 10);
       written_reads.push_back(static_cast<int>(reads.size()));
     }
-    if (plan.is_pointwise) refuse_partial_overlap(r, written);
+    if (plan.overlap != OpPlan::Overlap::allowed) refuse_overlap(r, written);
     reads.push_back(r);
   }
 
@@ -398,16 +398,24 @@ struct Callable::Call {
     return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(r.impl));
   }
 
-  // As TensorIterator: an element-wise write may not read, shifted, what it overwrites. Our values
-  // would be well defined, but programs must mean the same on every device.
-  void refuse_partial_overlap(const Read& r, bool written) const {
+  // As TensorIterator: an element-wise write may not read, shifted, what it overwrites; the likes
+  // of gather may not read it at all. Our values would be well defined, but programs must mean the
+  // same on every device.
+  void refuse_overlap(const Read& r, bool written) const {
+    const auto refuse = [&](const Read& out, const Read& in) {
+      if (plan.overlap == OpPlan::Overlap::same_only)
+        at::assert_no_partial_overlap(tensor(out), tensor(in));
+      else
+        at::assert_no_overlap(tensor(out), tensor(in));
+    };
     for (size_t k = 0; k < reads.size(); ++k) {
-      if (reads[k].cell != r.cell || reads[k].impl == r.impl) continue;
+      if (reads[k].cell != r.cell) continue;
+      if (reads[k].impl == r.impl && plan.overlap == OpPlan::Overlap::same_only) continue;
       for (int w : written_reads) {
         if (w == static_cast<int>(k))
-          at::assert_no_partial_overlap(tensor(reads[k]), tensor(r));
+          refuse(reads[k], r);
         else if (written && w == static_cast<int>(reads.size()))
-          at::assert_no_partial_overlap(tensor(r), tensor(reads[k]));
+          refuse(r, reads[k]);
       }
     }
   }
@@ -647,6 +655,13 @@ struct Callable::Call {
     });
   }
 
+  // Of these, PyTorch's meta function refuses what its CPU kernel takes: on the meta device only,
+  // index_add and index_reduce look at row 0 of a source that an empty index leaves without rows.
+  bool has_refusing_meta() const {
+    return (plan.functional == "aten::index_add" || plan.functional == "aten::index_reduce") &&
+           args[2].toTensor().numel() == 0;
+  }
+
   // PyTorch's meta functions of these say another dtype or shape than its CPU kernels give
   // (huber_loss of two dtypes, multi_margin_loss of one sample, nansum over dim=[]): the lowering
   // is right.
@@ -701,7 +716,7 @@ struct Callable::Call {
       meta->fresh = self.metas_;
     } else {
       check_call(plan, args);
-      meta = metadata();
+      if (!has_refusing_meta()) meta = metadata();
       if (meta) require_known_dtypes(*meta);
       if (has_faulty_meta(plan.functional)) meta.reset();
       if (meta && resize_outputs(*meta)) {
@@ -905,6 +920,7 @@ int64_t Callable::alias_bytes() const {
 
 void Callable::operator()(torch::jit::Stack* stack) {
   const c10::IValue* args = stack->data() + (stack->size() - plan_->num_args);
+  if (plan_->number_check) plan_->number_check(args);
   for (int attempt = 0; attempt < 3; ++attempt) {
     Call call(*this, args);
     try {

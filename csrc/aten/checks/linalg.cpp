@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ExpandUtils.h>
+
+#include <algorithm>
+
+#include "aten/checks/table.h"
+
+namespace torch_tpu::aten {
+namespace {
+
+void addmm(CheckArgs a) {
+  const at::Tensor &x = a[1].toTensor(), &y = a[2].toTensor();
+  if (x.dim() == 2 && y.dim() == 2 && x.size(1) == y.size(0))
+    at::expand_size(a[0].toTensor(), {x.size(0), y.size(1)});
+}
+
+// CPU makes an addmm of all rows where they lie one after the other, and adds the bias otherwise.
+void linear(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &w = a[1].toTensor(), bias = optional_tensor(a[2]);
+  if (!bias.defined() || x.dim() == 0 || w.dim() != 2 || x.size(-1) != w.size(1)) return;
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = w.size(0);
+  if (x.dim() <= 3 && x.is_contiguous()) {
+    int64_t rows = 1;
+    for (int64_t d = 0; d + 1 < x.dim(); ++d) rows *= x.size(d);
+    at::expand_size(bias, {rows, w.size(0)});
+  } else {
+    const auto sum = at::infer_size(sizes, bias.sizes());
+    TORCH_CHECK(sum == sizes, "output with shape ", at::IntArrayRef(sizes),
+                " doesn't match the broadcast shape ", at::IntArrayRef(sum));
+  }
+}
+
+void addr(CheckArgs a) {
+  for (int i = 0; i < 3; ++i) {
+    if (!at::isIntegralType(a[i].toTensor().scalar_type(), /*includeBool=*/true)) return;
+  }
+  TORCH_CHECK(!a[3].isDouble(),
+              "For integral input tensors, argument beta must not be a floating point number.");
+  TORCH_CHECK(!a[4].isDouble(),
+              "For integral input tensors, argument alpha must not be a floating point number.");
+}
+
+void trace(CheckArgs a) {
+  TORCH_CHECK(a[0].toTensor().dim() == 2, "trace: expected a matrix, but got tensor with dim ",
+              a[0].toTensor().dim());
+}
+
+void dot(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &y = a[1].toTensor();
+  if (x.dim() != 1 || y.dim() != 1) return;
+  TORCH_CHECK(x.scalar_type() == y.scalar_type(),
+              "dot : expected both vectors to have same dtype, but found ", x.scalar_type(),
+              " and ", y.scalar_type());
+  TORCH_CHECK(x.numel() == y.numel(), "inconsistent tensor size, expected tensor [", x.numel(),
+              "] and src [", y.numel(), "] to have the same number of elements, but got ",
+              x.numel(), " and ", y.numel(), " elements respectively");
+}
+
+void ormqr(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &tau = a[1].toTensor(), &other = a[2].toTensor();
+  const int64_t side = a[3].toBool() ? -2 : -1;
+  if (x.dim() < 2 || other.dim() < 2 || tau.dim() < 1 || other.size(side) != x.size(-2)) return;
+  TORCH_CHECK(tau.size(-1) <= other.size(side), "torch.ormqr: other.shape[", side,
+              "] must be greater than or equal to tau.shape[-1]");
+  TORCH_CHECK(tau.size(-1) == std::min(other.size(side), x.size(-1)),
+              "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[", side,
+              "], input.shape[-1])");
+}
+
+void lstsq(CheckArgs a) {
+  TORCH_CHECK(a[0].toTensor().dim() >= 2,
+              "torch.linalg.lstsq: input must have at least 2 dimensions.");
+  TORCH_CHECK(a[1].toTensor().dim() >= 1,
+              "torch.linalg.lstsq: other must have at least 1 dimension.");
+}
+
+}  // namespace
+
+void add_linalg_checks(CheckTable& table) {
+  table.insert({
+      {"aten::addmm", addmm},
+      {"aten::linear", linear},
+      {"aten::addr", addr},
+      {"aten::trace", trace},
+      {"aten::dot", dot},
+      {"aten::vdot", dot},
+      {"aten::ormqr", ormqr},
+      {"aten::linalg_lstsq", lstsq},
+  });
+}
+
+}  // namespace torch_tpu::aten

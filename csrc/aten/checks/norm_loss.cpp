@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/native/LossMulti.h>
+#include <ATen/native/cpu/mixed_data_type.h>
+#include <ATen/native/layer_norm.h>
+
+#include "aten/checks/table.h"
+
+namespace torch_tpu::aten {
+namespace {
+
+// Parameters are of the input's dtype, or float32 to a 16-bit input.
+void mixed_dtypes(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (at::native::is_mixed_type(x, weight, bias)) {
+    at::native::check_mixed_data_type(x, weight, bias);
+  } else {
+    TORCH_CHECK(!bias.defined() || bias.scalar_type() == x.scalar_type(), "expected scalar type ",
+                x.scalar_type(), " but found ", bias.scalar_type());
+  }
+}
+
+void layer_norm(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), weight = optional_tensor(a[2]),
+                   bias = optional_tensor(a[3]);
+  at::native::_check_layer_norm_inputs(x, a[1].toIntVector(), weight, bias);
+  mixed_dtypes(x, weight, bias);
+}
+
+void group_norm(CheckArgs a) {
+  mixed_dtypes(a[0].toTensor(), optional_tensor(a[1]), optional_tensor(a[2]));
+}
+
+// native_batch_norm: weight, bias, running mean and variance.
+void batch_norm(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), weight = optional_tensor(a[1]),
+                   bias = optional_tensor(a[2]), mean = optional_tensor(a[3]),
+                   var = optional_tensor(a[4]);
+  if (at::native::is_mixed_type(x, weight, bias, mean, var))
+    at::native::check_mixed_data_type(x, weight, bias, mean, var);
+}
+
+void multi_margin_loss(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &target = a[1].toTensor();
+  int64_t frames = 0, dim = 0;
+  at::native::multi_margin_loss_shape_check(frames, dim, x.dim(), x, target, optional_tensor(a[4]));
+  TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ",
+              target.scalar_type());
+}
+
+void multilabel_margin_loss(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &target = a[1].toTensor();
+  int64_t frames = 0, dim = 0;
+  at::native::multilabel_margin_loss_shape_check(frames, dim, x.dim(), x, target);
+}
+
+void gelu(CheckArgs a) {
+  const std::string& approximate = a[1].toStringRef();
+  TORCH_CHECK(approximate == "none" || approximate == "tanh",
+              "approximate argument must be either none or tanh.");
+}
+
+void embedding(CheckArgs a) { TORCH_CHECK(a[0].toTensor().dim() == 2, "'weight' must be 2-D"); }
+
+}  // namespace
+
+void add_norm_loss_checks(CheckTable& table) {
+  table.insert({
+      {"aten::native_layer_norm", layer_norm},
+      {"aten::native_group_norm", group_norm},
+      {"aten::native_batch_norm", batch_norm},
+      {"aten::_native_batch_norm_legit", batch_norm},
+      {"aten::multi_margin_loss", multi_margin_loss},
+      {"aten::multilabel_margin_loss_forward", multilabel_margin_loss},
+      {"aten::gelu", gelu},
+      {"aten::gelu_backward", [](CheckArgs a) { gelu(a + 1); }},
+      {"aten::embedding", embedding},
+  });
+}
+
+}  // namespace torch_tpu::aten

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/native/GridSamplerUtils.h>
+#include <ATen/native/PixelShuffle.h>
+
+#include "aten/checks/table.h"
+
+namespace torch_tpu::aten {
+namespace {
+
+template <int N>
+void adaptive_avg_pool(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  TORCH_CHECK(x.dim() == N + 1 || x.dim() == N + 2, "adaptive_avg_pool", N, "d(): Expected ", N + 1,
+              "D or ", N + 2, "D tensor, but got ", x.sizes());
+}
+
+template <int N>
+void max_unpool(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &indices = a[1].toTensor();
+  if (indices.scalar_type() != at::kLong || a[2].toIntVector().size() != N) return;
+  if (x.dim() != N + 1 && x.dim() != N + 2) return;
+  TORCH_CHECK(x.sizes() == indices.sizes(),
+              "Expected shape of indices to be same as that of the input tensor (", x.sizes(),
+              ") but got indices tensor with shape: ", indices.sizes());
+}
+
+void grid_sampler_2d(CheckArgs a) {
+  at::native::check_grid_sampler_common(a[0].toTensor(), a[1].toTensor());
+  at::native::check_grid_sampler_2d(a[0].toTensor(), a[1].toTensor());
+}
+
+void grid_sampler_3d(CheckArgs a) {
+  at::native::check_grid_sampler_common(a[0].toTensor(), a[1].toTensor());
+  at::native::check_grid_sampler_3d(a[0].toTensor(), a[1].toTensor(), a[2].toInt());
+}
+
+void pixel_shuffle(CheckArgs a) {
+  at::native::check_pixel_shuffle_shapes(a[0].toTensor(), a[1].toInt());
+}
+
+void pixel_unshuffle(CheckArgs a) {
+  at::native::check_pixel_unshuffle_shapes(a[0].toTensor(), a[1].toInt());
+}
+
+}  // namespace
+
+void add_pooling_checks(CheckTable& table) {
+  table.insert({
+      {"aten::_adaptive_avg_pool2d", adaptive_avg_pool<2>},
+      {"aten::_adaptive_avg_pool3d", adaptive_avg_pool<3>},
+      {"aten::max_unpool2d", max_unpool<2>},
+      {"aten::max_unpool3d", max_unpool<3>},
+      {"aten::grid_sampler_2d", grid_sampler_2d},
+      {"aten::grid_sampler_3d", grid_sampler_3d},
+      {"aten::pixel_shuffle", pixel_shuffle},
+      {"aten::pixel_unshuffle", pixel_unshuffle},
+  });
+}
+
+}  // namespace torch_tpu::aten

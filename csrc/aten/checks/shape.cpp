@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/EmptyTensor.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/Functions.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/Resize.h>
+
+#include <algorithm>
+
+#include "aten/checks/table.h"
+
+namespace torch_tpu::aten {
+namespace {
+
+// The operands of an element-wise operator, from the `kFirst`-th argument on.
+template <int kFirst, int kCount>
+void broadcast(CheckArgs a) {
+  auto sizes = a[kFirst].toTensor().sizes().vec();
+  for (int i = 1; i < kCount; ++i) sizes = at::infer_size(sizes, a[kFirst + i].toTensor().sizes());
+}
+
+// PyTorch's meta function of an in-place form without one of its own only returns `self`, and out=
+// may have none: what TensorIterator refuses of the tensor that receives the result.
+template <int kReceiver>
+void receives_binary(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &to = a[kReceiver].toTensor();
+  const bool is_tensor = a[1].isTensor();
+  if (kReceiver == 0 && is_tensor) {
+    const auto shape = at::infer_size(x.sizes(), a[1].toTensor().sizes());
+    TORCH_CHECK(x.sizes() == at::IntArrayRef(shape), "output with shape ", x.sizes(),
+                " doesn't match the broadcast shape ", at::IntArrayRef(shape));
+  }
+  const at::ScalarType t =
+      is_tensor ? at::result_type(x, a[1].toTensor()) : at::result_type(x, a[1].toScalar());
+  TORCH_CHECK(c10::canCast(t, to.scalar_type()), "result type ", t,
+              " can't be cast to the desired output type ", to.scalar_type());
+}
+
+void flip(CheckArgs a) {
+  at::dim_list_to_bitset(a[1].toIntVector(), static_cast<size_t>(a[0].toTensor().dim()));
+}
+
+void stack(CheckArgs a) {
+  const auto tensors = a[0].toListRef();
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    TORCH_CHECK(tensors[i].toTensor().sizes() == tensors[0].toTensor().sizes(),
+                "stack expects each tensor to be equal size, but got ",
+                tensors[0].toTensor().sizes(), " at entry 0 and ", tensors[i].toTensor().sizes(),
+                " at entry ", i);
+  }
+}
+
+void roll(CheckArgs a) {
+  const auto shifts = a[1].toIntVector(), dims = a[2].toIntVector();
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
+              "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+}
+
+void repeat(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  std::vector<int64_t> sizes = a[1].toIntVector();
+  if (sizes.size() < static_cast<size_t>(x.dim())) return;
+  for (int64_t d = 0; d < x.dim(); ++d)
+    sizes[sizes.size() - static_cast<size_t>(x.dim()) + static_cast<size_t>(d)] *= x.size(d);
+  at::detail::check_size_nonnegative(sizes);
+}
+
+void as_strided_scatter(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  const int64_t offset = a[4].isNone() ? x.storage_offset() : a[4].toInt();
+  const auto sizes = a[2].toIntVector(), strides = a[3].toIntVector();
+  if (sizes.size() != strides.size() || offset < 0) return;
+  at::native::checkInBoundsForStorage<int64_t>(sizes, strides, offset, x.dtype(), x.storage());
+}
+
+}  // namespace
+
+void add_shape_checks(CheckTable& table) {
+  table.insert({
+      {"aten::where.self", broadcast<0, 3>},
+      {"aten::ldexp.Tensor", broadcast<0, 2>},
+      {"aten::_add_relu.Tensor", broadcast<0, 2>},
+      {"aten::_add_relu.out", receives_binary<3>},
+      {"aten::_add_relu_.Tensor", receives_binary<0>},
+      {"aten::_add_relu_.Scalar", receives_binary<0>},
+      {"aten::flip", flip},
+      {"aten::stack", stack},
+      {"aten::roll", roll},
+      {"aten::repeat", repeat},
+      {"aten::as_strided_scatter", as_strided_scatter},
+  });
+}
+
+}  // namespace torch_tpu::aten
