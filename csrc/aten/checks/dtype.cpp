@@ -56,15 +56,6 @@ void ldexp_into(CheckArgs a) {
               "ldexp can't be cast to the desired output type ", t);
 }
 
-// histogramdd is not there yet, but says first what is wrong with the call.
-void histogramdd(CheckArgs a) {
-  const at::Tensor& x = a[0].toTensor();
-  TORCH_CHECK(x.dim() >= 2, "histogramdd: input should be at least 2D");
-  TORCH_CHECK(static_cast<int64_t>(a[1].toListRef().size()) == x.size(-1),
-              "histogramdd: The size of bins must be equal to the innermost dimension of the "
-              "input.");
-}
-
 }  // namespace
 
 void add_dtype_checks(CheckTable& table) {
@@ -85,7 +76,6 @@ void add_dtype_checks(CheckTable& table) {
       {"aten::histc.out", histc_out},
       {"aten::ldexp_", ldexp_into<0>},
       {"aten::ldexp.out", ldexp_into<2>},
-      {"aten::_histogramdd_bin_edges", histogramdd},
   });
 }
 
