@@ -941,6 +941,7 @@ void Callable::operator()(torch::jit::Stack* stack) {
       push_results(call, *c, results, stack);
       return;
     } catch (const hlo::Error&) {
+      if (!plan_->op) rethrow(plan_->name);  // a graph
       rethrow(plan_->name + " of " +
               describe_arguments(plan_->op->schema(), args, plan_->num_args));
     } catch (...) {

@@ -252,3 +252,11 @@ def test_the_refusal_comes_whether_inductor_was_loaded_before_us_or_after():
 def test_importing_the_package_does_not_load_inductor():
     program = 'import sys, torch, torch_tpu; print("torch._inductor" in sys.modules)'
     assert child.run(program).stdout == "False\n"
+
+
+def test_a_lowering_that_fails_in_a_graph_is_an_exception():
+    def f(x):  # neither PyTorch nor the lowering expects this rank
+        return torch.ops.aten._pdist_forward(x, 2.0)
+
+    with pytest.raises(Exception, match="lowering of graph.*_pdist_forward"):
+        torch.compile(f, backend="tpu", fullgraph=True)(torch.ones(3, device="tpu"))
