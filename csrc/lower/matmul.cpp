@@ -23,8 +23,7 @@ void same_dtypes(bool same, const std::string& text) {
 // A coefficient (beta, alpha) in the dtype of the sum.
 Value coefficient(Value c, DType acc) {
   if (hlo::is_complex(c.dtype()) && !hlo::is_complex(acc)) {
-    const std::string name = acc == DType::s64 ? "int64_t" : cpp_type_name(acc);
-    throw UserError("value cannot be converted to type " + name + " without overflow");
+    refuse_overflow(acc);
   }
   return convert(c, acc);
 }

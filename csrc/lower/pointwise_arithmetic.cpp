@@ -44,11 +44,7 @@ Value add_relu(Context& ctx, Value a, Arg b, Value alpha) {
   // is wider than the result, do not fit.
   const bool same_kind = hlo::is_floating(own) == hlo::is_floating(t);
   if (hlo::is_complex(alpha.dtype()) || (same_kind && hlo::itemsize(own) > hlo::itemsize(t))) {
-    const std::string name = t == DType::s8    ? "int8_t"
-                             : t == DType::s16 ? "int16_t"
-                             : t == DType::s64 ? "int64_t"
-                                               : cpp_type_name(t);
-    throw UserError("value cannot be converted to type " + name + " without overflow");
+    refuse_overflow(t);
   }
   const Value bound = convert(max_finite(a.builder(), own), t);
   const Value y = convert(a, t) + convert(alpha, t) * convert(as_value(b), t);

@@ -97,6 +97,15 @@ inline std::string cpp_type_name(DType t) {
   }
 }
 
+// What a number that does not fit says: its type as C++ spells it in PyTorch's sources.
+[[noreturn]] inline void refuse_overflow(DType t) {
+  const std::string name = t == DType::s8    ? "int8_t"
+                           : t == DType::s16 ? "int16_t"
+                           : t == DType::s64 ? "int64_t"
+                                             : cpp_type_name(t);
+  throw UserError("value cannot be converted to type " + name + " without overflow");
+}
+
 [[noreturn]] inline void refuse(std::string_view kernel, DType t) {
   throw UserError("\"" + std::string(kernel) + "\" not implemented for '" +
                       std::string(scalar_type_name(t)) + "'",

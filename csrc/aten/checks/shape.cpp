@@ -3,7 +3,6 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/Functions.h>
 #include <ATen/WrapDimUtilsMulti.h>
-#include <ATen/native/Resize.h>
 
 #include <algorithm>
 
@@ -66,14 +65,6 @@ void repeat(CheckArgs a) {
   at::detail::check_size_nonnegative(sizes);
 }
 
-void as_strided_scatter(CheckArgs a) {
-  const at::Tensor& x = a[0].toTensor();
-  const int64_t offset = a[4].isNone() ? x.storage_offset() : a[4].toInt();
-  const auto sizes = a[2].toIntVector(), strides = a[3].toIntVector();
-  if (sizes.size() != strides.size() || offset < 0) return;
-  at::native::checkInBoundsForStorage<int64_t>(sizes, strides, offset, x.dtype(), x.storage());
-}
-
 }  // namespace
 
 void add_shape_checks(CheckTable& table) {
@@ -88,7 +79,6 @@ void add_shape_checks(CheckTable& table) {
       {"aten::stack", stack},
       {"aten::roll", roll},
       {"aten::repeat", repeat},
-      {"aten::as_strided_scatter", as_strided_scatter},
   });
 }
 

@@ -80,12 +80,6 @@ def _pool(
     return most.reshape(result), where.reshape(result)
 
 
-def _scatter(grad: Tensor, x: Tensor, indices: Tensor, n: int) -> Tensor:
-    """Each gradient at the place that its maximum came from, added up."""
-    zeros = torch.zeros_like(x, memory_format=torch.contiguous_format).flatten(-n)
-    return zeros.scatter_add(-1, indices.flatten(-n), grad.flatten(-n)).reshape(x.shape)
-
-
 def fractional_max_pool2d(
     self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -98,29 +92,25 @@ def fractional_max_pool3d(
     return _pool(self, kernel_size, output_size, random_samples, (0, 1, 2))
 
 
-def fractional_max_pool2d_backward(
+def fractional_max_pool_backward(
     grad_output: Tensor,
     self: Tensor,
     kernel_size: Sequence[int],
     output_size: Sequence[int],
     indices: Tensor,
 ) -> Tensor:
-    return _scatter(grad_output, self, indices, 2)
-
-
-def fractional_max_pool3d_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    indices: Tensor,
-) -> Tensor:
-    return _scatter(grad_output, self, indices, 3)
+    """Each gradient at the place that its maximum came from, added up; of any number of pooled
+    dimensions.
+    """
+    n = len(kernel_size)
+    zeros = torch.zeros_like(self, memory_format=torch.contiguous_format).flatten(-n)
+    sums = zeros.scatter_add(-1, indices.flatten(-n), grad_output.flatten(-n))
+    return sums.reshape(self.shape)
 
 
 TABLE: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten.fractional_max_pool2d.default: fractional_max_pool2d,
     aten.fractional_max_pool3d.default: fractional_max_pool3d,
-    aten.fractional_max_pool2d_backward.default: fractional_max_pool2d_backward,
-    aten.fractional_max_pool3d_backward.default: fractional_max_pool3d_backward,
+    aten.fractional_max_pool2d_backward.default: fractional_max_pool_backward,
+    aten.fractional_max_pool3d_backward.default: fractional_max_pool_backward,
 }

@@ -81,7 +81,6 @@ def _edges(x: Tensor, bins: Sequence[int], limits: Sequence[float] | None) -> li
             low, high = x.new_zeros(()), x.new_ones(())
         else:
             low, high = columns[:, d].aminmax()
-        if limits is None:
             finite = low.isfinite() & high.isfinite()
             text = f"torch.histogramdd: dimension {d}'s range is not finite"
             low = aten._functional_assert_async.msg(finite, text, low)
