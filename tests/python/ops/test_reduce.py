@@ -25,6 +25,18 @@ def test_reduction_of_dims_matches_cpu(f, dim, keepdim):
     assert_matches_cpu(lambda x: f(x, dim=dim, keepdim=keepdim), x)
 
 
+# Rows long enough for lanes (csrc/hlo/reduce.cpp), which divide some of them and not others.
+@pytest.mark.parametrize("n", [31, 32, 33, 127, 128, 300, 1001, 2048])
+@pytest.mark.parametrize("dim", [(-1,), (1, 2), (0, 1, 2), (0, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_long_row_matches_cpu_and_keeps_nan(n, dim, keepdim):
+    x = torch.randn(2, 3, n)
+    x[0, 1, -1], x[1, 2, 0], x[1, 0, n // 2] = nan, inf, -inf
+    for f in (torch.amax, torch.amin, torch.sum):
+        assert_matches_cpu(lambda x, f=f: f(x, dim=dim, keepdim=keepdim), x)
+    assert_matches_cpu(lambda x: x.softmax(-1), x)
+
+
 @pytest.mark.parametrize(
     "f", [torch.mean, torch.var, torch.std, torch.logsumexp, torch.linalg.vector_norm]
 )
