@@ -97,6 +97,24 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
       .to(repeats.scalar_type());
 }
 
+// PyTorch's composite leaves the range to the scatter of each device, in other words than CPU's.
+at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
+  TORCH_CHECK(self.scalar_type() == at::kLong,
+              "one_hot is only applicable to index tensor of type LongTensor.");
+  if (self.numel() == 0) {
+    TORCH_CHECK(num_classes > 0, "Can not infer total number of classes from empty tensor.");
+    auto sizes = self.sizes().vec();
+    sizes.push_back(num_classes);
+    return at::empty(sizes, self.options());
+  }
+  if (num_classes <= 0) {
+    TORCH_CHECK(self.min().item<int64_t>() >= 0, "Class values must be non-negative.");
+    TORCH_CHECK(num_classes == -1, "Class values must be smaller than num_classes.");
+    num_classes = self.max().item<int64_t>() + 1;
+  }
+  return run_lowering("aten::one_hot", {self, num_classes}).at(0);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -105,6 +123,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unique_dim", &unique_dim);
   m.impl("unique_consecutive", &unique_consecutive);
   m.impl("bincount", &bincount);
+  m.impl("one_hot", &one_hot);
   m.impl("repeat_interleave.Tensor", &repeat_interleave);
 }
 

@@ -113,8 +113,9 @@ void rethrow(const std::string& what) {
     throw;
   } catch (const runtime::CheckFailed& e) {
     // hlo::Builder::check: an index error unless its message says otherwise.
-    constexpr std::string_view runtime_error = "RuntimeError: ";
+    constexpr std::string_view runtime_error = "RuntimeError: ", linalg_error = "LinAlgError: ";
     const std::string_view text = e.what();
+    TORCH_CHECK_LINALG(!text.starts_with(linalg_error), text.substr(linalg_error.size()));
     TORCH_CHECK(!text.starts_with(runtime_error), text.substr(runtime_error.size()));
     TORCH_CHECK_INDEX(false, text);
   } catch (const pjrt::Error& e) {

@@ -205,9 +205,10 @@ Value Builder::parameter(int index, const Type& type) {
 
 void Builder::check(Value violated, std::string message) {
   impl_->require_usable("check", violated, this);
-  if (violated.type() != Type{DType::pred, {}}) {
-    throw Error("check of " + violated.type().str() + ": a rank-0 pred is needed");
-  }
+  const Type& t = violated.type();
+  const bool number = t.dtype == DType::s64 && (t.rank() == 0 || (t.rank() == 1 && t.dims[0] > 0));
+  if (t != Type{DType::pred, {}} && !number)
+    throw Error("check of " + t.str() + ": a rank-0 pred is needed, or s64 of rank 0 or 1");
   if (impl_->values[violated.id()].block != 0)
     throw Error("check: its flag was made inside a region");
   impl_->checks.emplace_back(violated, std::move(message));

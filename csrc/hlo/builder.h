@@ -18,7 +18,7 @@ struct Module {
   std::vector<Type> outputs;
   std::vector<int> aliases;  // per output: the parameter number it may overwrite (donation), or -1
   std::vector<std::string>
-      checks;  // messages of `check`; their i1 flags are the last outputs, in order
+      checks;  // messages of `check`; what each found is among the last outputs, in order
 };
 
 // Which compiler a program is for, where one form does not suit all: XLA:CPU vectorises some
@@ -41,10 +41,12 @@ class Builder {
   // hlo::Error.
   Value parameter(int index, const Type& type);
 
-  // Remembers that `violated` (pred, rank 0: true means the user's data is wrong) must be reported
-  // with `message` when the host next waits for the device. The program goes on with whatever
-  // values the lowering made safe. The user sees an IndexError, or a RuntimeError where the message
-  // starts with "RuntimeError: ".
+  // Remembers that `violated` must be reported with `message` when the host next waits for the
+  // device. It is a rank-0 pred, true where the user's data is wrong, or what the message needs to
+  // know: an s64 of rank 0 or 1 whose (first) element is 0 if all is well; else "{0}" in the
+  // message stands for that element, "{1}" for the next. The program goes on with whatever values
+  // the lowering made safe. The user sees an IndexError, or a RuntimeError or LinAlgError where the
+  // message starts with "RuntimeError: " or "LinAlgError: ".
   void check(Value violated, std::string message);
 
   // Lets output `output` reuse the storage of parameter `parameter`; types must be equal.

@@ -3,6 +3,7 @@
 
 #include "lower/dims.h"
 #include "lower/families.h"
+#include "lower/indexing.h"
 #include "lower/maths.h"
 #include "lower/registry.h"
 #include "lower/require.h"
@@ -46,20 +47,34 @@ Value bags_of(Value indices, Value offsets, bool include_last_offset) {
   return convert(bag, indices.dtype());
 }
 
-void check_arguments(Context& ctx, Value weight, Value indices, Value offsets) {
+void check_arguments(Context& ctx, Value weight, Value indices, Value offsets, int64_t mode) {
+  const std::string rows = std::to_string(weight.dim(0));
   Value outside = (indices < 0) | (indices >= static_cast<double>(weight.dim(0)));
-  ctx.builder.check(hlo::any(outside, {0}),
-                    "RuntimeError: embedding_bag: an index is not in the valid range [0, " +
-                        std::to_string(weight.dim(0)) + ")");
+  if (weight.dim(0) == 0) {  // a 0 is wrong too
+    ctx.builder.check(
+        hlo::any(outside, {0}),
+        "RuntimeError: Index 0 of input takes value 0 which is not in the valid range "
+        "[0, 0)");
+  } else if (mode == kMax) {
+    ctx.builder.check(first_wrong(outside, indices),
+                      "RuntimeError: embedding_bag: Expected idx >= 0 && idx < num_embeddings but "
+                      "found idx to be {0}");
+  } else {
+    ctx.builder.check(first_wrong_and_place(outside, indices),
+                      "RuntimeError: Index {1} of input takes value {0} which is not in the valid "
+                      "range [0, " +
+                          rows + ")");
+  }
   if (offsets.dim(0) == 0) return;
   Value first = reshape(hlo::slice_in_dim(offsets, 0, 0, 1), {});
   Value last = reshape(hlo::slice_in_dim(offsets, 0, offsets.dim(0) - 1, offsets.dim(0)), {});
-  ctx.builder.check(first != 0.0,
+  ctx.builder.check(first_wrong(first != 0.0, first),
                     "RuntimeError: offsets[0] has to be 0, i.e., the first sequence in the "
-                    "mini-batch has to start from position 0.");
-  ctx.builder.check(last > static_cast<double>(indices.dim(0)),
-                    "RuntimeError: offsets[-1] can not be greater than input's length " +
-                        std::to_string(indices.dim(0)));
+                    "mini-batch has to start from position 0. However, got {0}");
+  const std::string length = std::to_string(indices.dim(0));
+  ctx.builder.check(first_wrong(last > static_cast<double>(indices.dim(0)), last),
+                    "RuntimeError: offsets[-1] can not be greater than input's length " + length +
+                        " but got offsets[-1] of {0}");
 }
 
 // out[k, :] = sum, mean or maximum of the rows of bag k; 0 for an empty bag.
@@ -76,10 +91,10 @@ Values embedding_bag(Context& ctx, Value weight, Value indices, Value offsets, I
   Value sizes = hlo::full(builder, {index, offsets.dims()}, 0);
   Value from = hlo::full(builder, {index, mode == kMax ? Dims{b, d} : Dims{0}}, 0);
   if (n == 0 || b == 0 || weight.dim(0) == 0) {
-    if (n > 0 && weight.dim(0) == 0) check_arguments(ctx, weight, indices, offsets);
+    if (n > 0 && weight.dim(0) == 0) check_arguments(ctx, weight, indices, offsets, mode);
     return {convert(out, weight.dtype()), hlo::full(builder, {index, {n}}, 0), sizes, from};
   }
-  check_arguments(ctx, weight, indices, offsets);
+  check_arguments(ctx, weight, indices, offsets, mode);
   Value bag = bags_of(indices, offsets, include_last_offset);
   Value at = only(indices != static_cast<double>(padding_idx), bag, b);
   Value count = occurrences(at, b);

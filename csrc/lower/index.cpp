@@ -60,8 +60,14 @@ Value index_Tensor(Context& ctx, Value self, Values indices) {
 Value index_select(Context& ctx, Value self, int64_t dim, Value index) {
   Value x = at_least_1d(self);
   const int64_t d = wrap(dim, x.rank());
-  Value rows =
-      bounded(ctx, at_least_1d(index), x.dim(d), Negative::refused, "index out of range in self");
+  // CPU has one kernel for rows and another for the other dimensions.
+  std::string message = "index out of range in self";
+  if (d > 0)
+    message = "RuntimeError: INDICES element is out of DATA bounds, id={0} axis_dim=" +
+              std::to_string(x.dim(d));
+  if (x.rank() > 1 && x.dim(d) == 0)
+    message = "RuntimeError: index_select(): self indexing axis dim should be positive";
+  Value rows = bounded(ctx, at_least_1d(index), x.dim(d), Negative::refused, message);
   Dims out = x.dims();
   out[d] = rows.dim(0);
   if (self.rank() == 0) out = {};
@@ -73,11 +79,31 @@ Value index_select(Context& ctx, Value self, int64_t dim, Value index) {
 Value take(Context& ctx, Value self, Value index) {
   const std::string message = self.numel() == 0
                                   ? "take(): tried to take from an empty tensor"
-                                  : "out of range: tried to access an index on a tensor of " +
+                                  : "out of range: tried to access index {0} on a tensor of " +
                                         std::to_string(self.numel()) + " elements.";
   Value at = bounded(ctx, index, self.numel(), Negative::wraps, message);
   if (index.numel() == 0) return zeros(ctx, self.dtype(), index.dims());
   return hlo::take(self, at);
+}
+
+// out[.., k] = self[..] == k: s64, self's shape and `num_classes` more; an entry outside of
+// [0, num_classes) is reported.
+Value one_hot(Context& ctx, Value self, int64_t num_classes) {
+  if (num_classes < 1) {
+    throw UserError("one_hot without num_classes has a data-dependent shape",
+                    UserError::Kind::not_implemented);
+  }
+  Value classes = constant(ctx.builder, self.dtype(), num_classes), zero = hlo::zeros_like(self);
+  ctx.builder.check(hlo::any(compare(self, zero, hlo::Compare::lt), all_dims(self)),
+                    "RuntimeError: Class values must be non-negative.");
+  ctx.builder.check(
+      hlo::any(compare(self, broadcast_to(classes, self.dims()), hlo::Compare::ge), all_dims(self)),
+      "RuntimeError: Class values must be smaller than num_classes.");
+  Dims dims = self.dims();
+  dims.push_back(num_classes);
+  Value k = hlo::iota(ctx.builder, {self.dtype(), dims}, self.rank());
+  Value wide = hlo::broadcast_in_dim(self, dims, all_dims(self));
+  return convert(compare(k, wide, hlo::Compare::eq), DType::s64);
 }
 
 Value nonzero_mask(Value x) {
@@ -168,6 +194,7 @@ void register_index(Registry& r) {
   r.add("aten::index_select", index_select);
   r.add("aten::take", take);
   r.add("aten::nonzero_static", nonzero_static);
+  r.add("aten::one_hot", one_hot);
   r.add("tpu::nonzero", nonzero);
   r.add("tpu::masked_select", masked_select);
   r.add("aten::masked_scatter", masked_scatter);

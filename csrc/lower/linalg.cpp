@@ -4,6 +4,7 @@
 #include "lower/dims.h"
 #include "lower/factorize.h"
 #include "lower/families.h"
+#include "lower/indexing.h"
 #include "lower/maths.h"
 #include "lower/product.h"
 #include "lower/registry.h"
@@ -38,6 +39,13 @@ Value solve_with_triangle(Value a, Value b, bool left, bool lower, bool unit,
   return hlo::triangular_solve(x, y, left, lower, unit, t);
 }
 
+// Reports the first of `info` that is not 0: its number is "{0}" in `text`, its matrix "{1}".
+void check_info(Context& ctx, Value info, const std::string& name, const std::string& text) {
+  const std::string where = info.rank() > 0 ? ": (Batch element {1}): " : ": ";
+  ctx.builder.check(first_wrong_and_place(compare(info, scalar(info, 0), Compare::ne), info),
+                    name + where + text);
+}
+
 // ---- Cholesky
 // --------------------------------------------------------------------------------------------------
 
@@ -57,9 +65,10 @@ std::pair<Value, Value> cholesky_ex(Context& ctx, Value self, bool upper, bool c
   Value info = select(compare(first, scalar(first, static_cast<double>(n)), Compare::lt),
                       first + scalar(first, 1), scalar(first, 0));
   if (check_errors) {
-    ctx.builder.check(hlo::any(compare(info, scalar(info, 0), Compare::ne), all_dims(info)),
-                      "RuntimeError: linalg.cholesky: The factorization could not be completed "
-                      "because the input is not positive-definite");
+    check_info(
+        ctx, info, "LinAlgError: linalg.cholesky_ex",
+        "The factorization could not be completed because the input is not positive-definite "
+        "(the leading minor of order {0} is not positive-definite).");
   }
   return {upper ? adjoint(l) : l, info};
 }
@@ -82,9 +91,10 @@ std::tuple<Value, Value, Value> lu_factor_ex(Context& ctx, Value a, bool pivot, 
     throw UserError("linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   const Lu f = lu_factor(a);
   if (check_errors) {
-    ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "RuntimeError: torch.linalg.lu_factor_ex: U has a zero on its diagonal: "
-                      "using it to solve systems would divide by zero.");
+    check_info(ctx, f.info, "RuntimeError: torch.linalg.lu_factor_ex",
+               "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If "
+               "you still want to perform the factorization, consider calling linalg.lu(A, pivot) "
+               "or linalg.lu_factor_ex(A, pivot)");
   }
   return {f.lu, f.pivots, f.info};
 }
@@ -144,9 +154,9 @@ Value lu_solve(Value lu, Value pivots, Value b, bool left, bool adjoint_a) {
 std::pair<Value, Value> inv_ex(Context& ctx, Value a, bool check_errors) {
   const Lu f = lu_factor(a);
   if (check_errors) {
-    ctx.builder.check(hlo::any(compare(f.info, scalar(f.info, 0), Compare::ne), all_dims(f.info)),
-                      "RuntimeError: linalg.inv_ex: The diagonal element is zero, the inversion "
-                      "could not be completed because the input matrix is singular.");
+    check_info(ctx, f.info, "LinAlgError: linalg.inv_ex",
+               "The diagonal element {0} is zero, the inversion could not be completed because the "
+               "input matrix is singular.");
   }
   return {lu_solve(f.lu, f.pivots, identity_like(a), true, false), f.info};
 }

@@ -3,6 +3,7 @@
 
 #include "lower/dims.h"
 #include "lower/families.h"
+#include "lower/indexing.h"
 #include "lower/maths.h"
 #include "lower/promote.h"
 #include "lower/registry.h"
@@ -171,7 +172,8 @@ Targets targets(Context& ctx, const Classes& s, Value target, const std::optiona
   Value t = reshape(convert(target, DType::s64), {s.outer, s.inner});
   Value used = t != scalar(t, static_cast<double>(ignore_index));
   Value bad = used & ((t < 0) | (t >= static_cast<double>(s.c)));
-  ctx.builder.check(hlo::any(bad, {0, 1}), "Target is out of bounds.");
+  ctx.builder.check(s.c == 0 ? hlo::any(bad, {0, 1}) : first_wrong(bad, t),
+                    s.c == 0 ? "Target 0 is out of bounds." : "Target {0} is out of bounds.");
   t = hlo::clamp(scalar(t, 0), select(used, t, scalar(t, 0)),
                  scalar(t, static_cast<double>(std::max<int64_t>(s.c - 1, 0))));
   Value w = hlo::full(t.builder(), {acc, t.dims()}, 1);
@@ -295,11 +297,14 @@ struct Listed {
   Value hinge;      // [n, place, c]: 1 - x[y] + x[i]
   Value active;     // [n, place, c]: the pair counts and its hinge is positive
 };
-Listed listed(Value x, Value target) {
+Listed listed(Context& ctx, Value x, Value target, const std::string& argument) {
   x = rows(widen(x));
   target = rows(target);
   const int64_t n = x.dim(0), c = x.dim(1);
   hlo::Builder& b = x.builder();
+  Value outside = (target < -1) | (target >= static_cast<double>(c));
+  ctx.builder.check(hlo::any(outside, {0, 1}),
+                    "RuntimeError: argument " + argument + " 'target' is out of range");
   Value place = hlo::iota(b, {DType::s64, {n, c}}, 1);
   Value past = scalar(place, static_cast<double>(c));
   Value end = hlo::min(select(target < 0, place, past), {1}, hlo::keep_dims);
@@ -315,9 +320,10 @@ Listed listed(Value x, Value target) {
   return {x, index, valid, is_target, hinge, active};
 }
 
-std::pair<Value, Value> multilabel_margin_loss_forward(Value x, Value target, int64_t reduction) {
+std::pair<Value, Value> multilabel_margin_loss_forward(Context& ctx, Value x, Value target,
+                                                       int64_t reduction) {
   require_floating("multilabel_margin_loss_forward_out_frame", x);
-  Listed l = listed(x, target);
+  Listed l = listed(ctx, x, target, "#2");
   Value loss = sum(select(l.active, l.hinge, hlo::zeros_like(l.hinge)), {1, 2}) /
                static_cast<double>(l.x.dim(1));
   loss = reduce(loss, reduction);
@@ -326,9 +332,9 @@ std::pair<Value, Value> multilabel_margin_loss_forward(Value x, Value target, in
   return {convert(loss, x.dtype()), convert(reshape(l.is_target, target.dims()), x.dtype())};
 }
 
-Value multilabel_margin_loss_backward(Value grad, Value x, Value target, int64_t reduction,
-                                      Ignored /*is_target*/) {
-  Listed l = listed(x, target);
+Value multilabel_margin_loss_backward(Context& ctx, Value grad, Value x, Value target,
+                                      int64_t reduction, Ignored /*is_target*/) {
+  Listed l = listed(ctx, x, target, "#3");
   const int64_t n = l.x.dim(0), c = l.x.dim(1);
   Value pairs = convert(l.active, l.x.dtype()) / static_cast<double>(c);
   Value up = sum(pairs, {1});                       // of the classes not listed

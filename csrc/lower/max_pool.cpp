@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/families.h"
+#include "lower/indexing.h"
 #include "lower/maths.h"
 #include "lower/pool.h"
 #include "lower/registry.h"
@@ -89,7 +90,8 @@ Best best_of_windows(Best x, int64_t dim, const Pool& pool, int64_t i) {
       }
     }
     for (Dims& row : table)
-      std::replace_if(row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
+      std::replace_if(
+          row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
     return best_of_table(x, dim, table);
   }
   const int64_t high = pool.high(i, in, out);
@@ -231,8 +233,11 @@ Value max_unpool(Context& ctx, Value x, Value indices, const Dims& output_size) 
   const int64_t plane = hlo::numel(output_size), total = hlo::numel(dims);
   if (x.numel() == 0 || total == 0) return hlo::full(ctx.builder, {x.dtype(), dims}, 0);
   Value at = reshape(indices, {total / plane, x.numel() / (total / plane)});
-  ctx.builder.check(hlo::any((at < 0) | (at >= static_cast<double>(plane)), {0, 1}),
-                    "RuntimeError: Found an invalid max index");
+  std::string volume;
+  for (int64_t size : output_size) volume += (volume.empty() ? "" : "x") + std::to_string(size);
+  ctx.builder.check(
+      first_wrong((at < 0) | (at >= static_cast<double>(plane)), at),
+      "RuntimeError: Found an invalid max index: {0} (output volumes are of size " + volume + ")");
   at = at + hlo::iota(ctx.builder, at.type(), 0) * static_cast<double>(plane);
   auto put = [](const Values&, const Values& b) { return b; };
   Value zeros = hlo::full(ctx.builder, {x.dtype(), {total}}, 0);

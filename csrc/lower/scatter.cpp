@@ -200,8 +200,12 @@ Value index_add(Context& ctx, Value self, int64_t dim, Value index, Value source
   const DType t = hlo::accumulate_type(self.dtype());
   Value scaled = self.dtype() == DType::pred ? and_(source, convert(alpha, t))
                                              : convert(source, t) * convert(alpha, t);
+  // CPU adds the rows of a matrix by scatter_add.
+  const std::string message = self.rank() == 2
+                                  ? out_of_bounds_at_run(wrap(dim, 2), self.dim(wrap(dim, 2)))
+                                  : "index out of range in self";
   return index_rows(ctx, self, dim, index, convert(scaled, self.dtype()), Reduce::sum,
-                    Negative::refused, "index out of range in self");
+                    Negative::refused, message);
 }
 Value index_copy(Context& ctx, Value self, int64_t dim, Value index, Value source) {
   const int64_t d = wrap(dim, self.rank()), size = self.rank() == 0 ? 1 : self.dim(d);
@@ -210,9 +214,10 @@ Value index_copy(Context& ctx, Value self, int64_t dim, Value index, Value sourc
 }
 Value index_reduce(Context& ctx, Value self, int64_t dim, Value index, Value source,
                    std::string reduce, bool include_self) {
-  if (reduce == "sum")
+  if (reduce != "prod" && reduce != "mean" && reduce != "amax" && reduce != "amin")
     throw UserError(
-        "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum.");
+        "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got " + reduce +
+        ".");
   return index_rows(ctx, self, dim, index, source, reduce_named(reduce), Negative::refused,
                     "index out of range in self", include_self);
 }
@@ -329,8 +334,9 @@ Value index_put_impl(Context& ctx, Value self, Values indices, Value values, boo
 // equal size; negatives wrap.
 Value put(Context& ctx, Value self, Value index, Value source, bool accumulate) {
   Value at = bounded(ctx, flatten(index), self.numel(), Negative::wraps,
-                     "out of range: tried to access an index on a tensor of " +
-                         std::to_string(self.numel()) + " elements.");
+                     self.numel() == 0 ? "put_(): Tried to put elements into an empty tensor"
+                                       : "out of range: tried to access index {0} on a tensor of " +
+                                             std::to_string(self.numel()) + " elements.");
   if (index.numel() == 0) return self;
   Value out = reduce_into(flatten(self), flatten(source), accumulate ? Reduce::sum : Reduce::assign,
                           true, [&](Value into, Value u, const Combine& combine) {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "pjrt/discovery.h"
@@ -23,6 +24,17 @@ std::vector<Device*>* g_devices = nullptr;
 void forget_client_in_child() {
   g_forked.store(true, std::memory_order_release);
   g_initialized.store(false, std::memory_order_release);
+}
+
+// `message` with "{0}" replaced by the first number, "{1}" by the second.
+std::string with_numbers(std::string message, const std::vector<int64_t>& numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const std::string mark = "{" + std::to_string(i) + "}";
+    const std::string number = std::to_string(numbers[i]);
+    for (size_t at = 0; (at = message.find(mark, at)) != std::string::npos; at += number.size())
+      message.replace(at, mark.size(), number);
+  }
+  return message;
 }
 
 }  // namespace
@@ -170,9 +182,9 @@ void Device::synchronize() {
   raise_failed_checks();
 }
 
-void Device::add_check(Array flag, const std::string* message) {
+void Device::add_check(Array found, const std::string* message) {
   std::lock_guard lock(mutex_);
-  checks_.emplace_back(std::move(flag), message);
+  checks_.emplace_back(std::move(found), message);
   has_checks_.store(true, std::memory_order_relaxed);
 }
 
@@ -184,11 +196,18 @@ void Device::raise_failed_checks() {
     checks.swap(checks_);
     has_checks_.store(false, std::memory_order_relaxed);
   }
-  const std::string* failed = nullptr;
-  for (auto& [flag, message] : checks) {
-    unsigned char violated = 0;
-    flag->pjrt_buffer().to_host(&violated, 1).wait();
-    if (violated && !failed) failed = message;
+  std::optional<std::string> failed;
+  for (auto& [found, message] : checks) {
+    const Type& type = found->type();
+    if (type.dtype == DType::pred) {
+      unsigned char violated = 0;
+      found->pjrt_buffer().to_host(&violated, 1).wait();
+      if (violated && !failed) failed = *message;
+      continue;
+    }
+    std::vector<int64_t> numbers(static_cast<size_t>(type.numel()));
+    found->pjrt_buffer().to_host(numbers.data(), type.nbytes()).wait();
+    if (numbers[0] != 0 && !failed) failed = with_numbers(*message, numbers);
   }
   if (failed) throw CheckFailed(*failed);
 }

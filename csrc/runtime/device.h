@@ -55,7 +55,7 @@ class Device {
   void synchronize();
   // Throws CheckFailed if a finished program's check was violated; waits for those in flight.
   void raise_failed_checks();
-  void add_check(Array flag, const std::string* message);
+  void add_check(Array found, const std::string* message);  // as hlo::Builder::check
   bool has_checks() const { return has_checks_.load(std::memory_order_relaxed); }
 
   MemoryStats memory() const;

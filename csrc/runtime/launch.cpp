@@ -49,11 +49,11 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
     results.emplace_back(
         new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
   }
-  static const Type* flag = intern({DType::pred, {}});
   for (size_t i = 0; i < program.checks.size(); ++i) {
-    device.add_check(Array(new DeviceArray(device, flag,
+    const Program::Check& check = program.checks[i];
+    device.add_check(Array(new DeviceArray(device, check.type,
                                            pjrt::Buffer(api, outputs[program.outputs.size() + i]))),
-                     program.checks[i]);
+                     check.message);
   }
   if (Device::config().blocking) {
     for (Array& a : results) {

@@ -16,10 +16,14 @@ namespace torch_tpu::runtime {
 struct Program {
   std::string name;  // operator or graph, for profiles and errors
   pjrt::LoadedExecutable executable;
-  std::vector<int> inputs;                 // operand numbers that the executable takes
-  std::vector<const Type*> outputs;        // results, checks not included
-  std::vector<int> aliases;                // per result: the operand it may overwrite, or -1
-  std::vector<const std::string*> checks;  // messages, at addresses that outlive the program
+  std::vector<int> inputs;           // operand numbers that the executable takes
+  std::vector<const Type*> outputs;  // results, checks not included
+  std::vector<int> aliases;          // per result: the operand it may overwrite, or -1
+  struct Check {
+    const Type* type;            // of what it found, hlo::Builder::check
+    const std::string* message;  // at an address that outlives the program
+  };
+  std::vector<Check> checks;
   pjrt::MemoryStats memory() const { return executable.memory_stats(); }
 };
 

@@ -66,11 +66,14 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   program->name = name;
   program->inputs = std::move(module.inputs);
   const size_t num_results =
-      module.outputs.size() - module.checks.size();  // the checks' flags come last
+      module.outputs.size() - module.checks.size();  // what the checks found comes last
   for (size_t i = 0; i < num_results; ++i) program->outputs.push_back(intern(module.outputs[i]));
   program->aliases = std::move(module.aliases);
   program->aliases.resize(num_results);
-  for (std::string& message : module.checks) program->checks.push_back(kept(std::move(message)));
+  for (size_t i = 0; i < module.checks.size(); ++i) {
+    program->checks.push_back(
+        {intern(module.outputs[num_results + i]), kept(std::move(module.checks[i]))});
+  }
 
   const auto start = std::chrono::steady_clock::now();
   CompileRecord record{name, 0, CompileRecord::Source::compiled};

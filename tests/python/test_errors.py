@@ -9,7 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from torch_tpu import compile as tpu_compile
 from torch_tpu.testing import assert_same_error
+
+tpu_compile.register()
 
 REFUSED = {
     "roll of no shifts": lambda d: torch.roll(torch.ones(3, device=d), ()),  # ended the process
@@ -133,25 +136,73 @@ REFUSED = {
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
-# What only the values show: found out on the device and raised when the host next waits, so without
-# the value itself.
+# What only the values show: found out on the device and raised when the host next waits.
 OUT_OF_RANGE = {
     "gather": lambda d: torch.gather(torch.ones(3, 4, device=d), 1, torch.tensor([[7]], device=d)),
-    "index": lambda d: torch.ones(3, 4, device=d)[torch.tensor([9], device=d)],
-    "index_select": lambda d: torch.index_select(
+    "index": lambda d: torch.ones(3, 4, device=d)[torch.tensor([1, 9, 8], device=d)],
+    "index negative": lambda d: torch.ones(3, 4, device=d)[torch.tensor([-4], device=d)],
+    "index of the second": lambda d: torch.ones(3, 4, device=d)[:, torch.tensor([9], device=d)],
+    "index of two": lambda d: torch.ones(3, 4, 5, device=d)[
+        torch.tensor([1], device=d), :, torch.tensor([5], device=d)
+    ],
+    "index_select rows": lambda d: torch.index_select(
         torch.ones(3, 4, device=d), 0, torch.tensor([7], device=d)
+    ),
+    "index_select columns": lambda d: torch.index_select(
+        torch.ones(3, 4, device=d), 1, torch.tensor([-1], device=d)
+    ),
+    "index_select of nothing": lambda d: torch.index_select(
+        torch.ones(3, 0, device=d), 1, torch.tensor([0], device=d)
+    ),
+    "take": lambda d: torch.take(torch.ones(3, device=d), torch.tensor([5], device=d)),
+    "put_": lambda d: torch.ones(3, device=d).put_(
+        torch.tensor([-5], device=d), torch.ones(1, device=d)
     ),
     "embedding": lambda d: F.embedding(torch.tensor([9], device=d), torch.ones(3, 4, device=d)),
     "embedding negative": lambda d: F.embedding(
         torch.tensor([-1], device=d), torch.ones(3, 4, device=d)
     ),
+    "embedding_bag": lambda d: F.embedding_bag(
+        torch.tensor([[0, 9]], device=d), torch.ones(3, 4, device=d)
+    ),
+    "embedding_bag max": lambda d: F.embedding_bag(
+        torch.tensor([[0, 9]], device=d), torch.ones(3, 4, device=d), mode="max"
+    ),
+    "embedding_bag offsets": lambda d: F.embedding_bag(
+        torch.tensor([0, 1], device=d), torch.ones(3, 4, device=d), torch.tensor([0, 5], device=d)
+    ),
     "cross_entropy": lambda d: F.cross_entropy(
         torch.ones(2, 3, device=d), torch.tensor([0, 7], device=d)
+    ),
+    "nll_loss planes": lambda d: F.nll_loss(
+        torch.ones(2, 3, 2, 2, device=d), torch.full((2, 2, 2), -1, device=d)
+    ),
+    "multilabel_margin_loss": lambda d: F.multilabel_margin_loss(
+        torch.ones(2, 3, device=d), torch.tensor([[0, 7, 1], [0, 1, 2]], device=d)
     ),
     "scatter": lambda d: torch.zeros(3, device=d).scatter(0, torch.tensor([5], device=d), 1.0),
     "index_put": lambda d: torch.zeros(3, device=d).index_put(
         (torch.tensor([5], device=d),), torch.tensor(1.0, device=d)
     ),
+    "index_add": lambda d: torch.zeros(3, device=d).index_add(
+        0, torch.tensor([5], device=d), torch.ones(1, device=d)
+    ),
+    "index_add rows": lambda d: torch.zeros(3, 2, device=d).index_add(
+        0, torch.tensor([5], device=d), torch.ones(1, 2, device=d)
+    ),
+    "index_copy": lambda d: torch.zeros(3, device=d).index_copy(
+        0, torch.tensor([5], device=d), torch.ones(1, device=d)
+    ),
+    "max_unpool2d": lambda d: F.max_unpool2d(
+        torch.ones(1, 1, 2, 2, device=d), torch.full((1, 1, 2, 2), 99, device=d), 2
+    ),
+    "one_hot negative": lambda d: F.one_hot(torch.tensor([0, -5], device=d)),
+    "one_hot large": lambda d: F.one_hot(torch.tensor([0, 5], device=d), 3),
+    "one_hot of no class": lambda d: F.one_hot(torch.tensor([0, 1], device=d), 0),
+    "cholesky_ex": lambda d: torch.linalg.cholesky_ex(
+        torch.stack([torch.eye(2), -torch.eye(2)]).to(d), check_errors=True
+    ),
+    "inv_ex": lambda d: torch.linalg.inv_ex(torch.zeros(2, 2, device=d), check_errors=True),
 }
 
 
@@ -162,12 +213,25 @@ def test_refused_in_cpus_words(name):
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_index_out_of_range_is_raised_at_the_next_wait(name):
-    with pytest.raises((IndexError, RuntimeError)) as on_cpu:
-        OUT_OF_RANGE[name]("cpu")
-    with pytest.raises(on_cpu.type, match="out of (range|bounds)"):
-        OUT_OF_RANGE[name]("tpu").cpu()
+def test_value_out_of_range_is_named_at_the_next_wait(name):
+    assert_same_error(OUT_OF_RANGE[name])
     assert torch.ones(2, device="tpu").sum().item() == 2
+
+
+def test_index_out_of_range_in_a_compiled_graph_is_named():
+    pick = torch.compile(lambda x, i: x[i] * 2, backend="tpu")
+    pick(torch.ones(5, device="tpu"), torch.tensor([1], device="tpu"))
+    with pytest.raises(IndexError, match="index 10 is out of bounds for dimension 0 with size 5"):
+        pick(torch.ones(5, device="tpu"), torch.tensor([10], device="tpu")).cpu()
+
+
+@pytest.mark.parametrize("num_classes", [-1, 4])
+def test_one_hot(num_classes):
+    index = torch.tensor([[0, 3], [2, 1]])
+    expected = F.one_hot(index, num_classes)
+    assert F.one_hot(index.to("tpu"), num_classes).cpu().equal(expected)
+    compiled = torch.compile(lambda i: F.one_hot(i, 4) * 2, backend="tpu")
+    assert compiled(index.to("tpu")).cpu().equal(F.one_hot(index, 4) * 2)
 
 
 def test_mixed_devices_name_both():

@@ -154,6 +154,15 @@ TEST(Builder, returns_checks_last_in_their_order) {
   EXPECT_LT(m.text.find("direction LT"), m.text.find("direction GT"));
 }
 
+TEST(Builder, takes_numbers_for_a_checks_message) {
+  Builder b;
+  Value x = b.parameter(0, {DType::s64, {2}});
+  b.check(x, "{1} has {0}");
+  const Module m = b.finish({});
+  EXPECT_EQ(m.outputs, (std::vector<Type>{{DType::s64, {2}}}));
+  EXPECT_EQ(m.checks, (std::vector<std::string>{"{1} has {0}"}));
+}
+
 TEST(Builder, refuses_what_it_cannot_build) {
   Builder b, other;
   Value x = b.parameter(0, {f32, {2, 3}});
@@ -178,7 +187,7 @@ TEST(Builder, refuses_what_it_cannot_build) {
   EXPECT_EQ(error_of([&] { exp(inside); }),
             "exponential: an operand was made inside a region that has ended");
   EXPECT_EQ(error_of([&] { b.check(is_nan(x), "x"); }),
-            "check of pred[2,3]: a rank-0 pred is needed");
+            "check of pred[2,3]: a rank-0 pred is needed, or s64 of rank 0 or 1");
   EXPECT_EQ(error_of([&] {
               reduce({x}, {constant(b, f32, 0)}, {0}, [&](const Values& l, const Values& r) {
                 return Values{l[0] + r[0] * slice_in_dim(flatten(x), 0, 0, 1)};
