@@ -140,6 +140,44 @@ at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at:
   return out.copy_(values);
 }
 
+// PyTorch's composition ends in a kernel of the device. Its checks come first, for they print the
+// options.
+at::Tensor kaiser_window_beta(int64_t length, bool periodic, double beta,
+                              std::optional<at::ScalarType> dtype_opt,
+                              std::optional<at::Layout> layout, std::optional<at::Device> device,
+                              std::optional<bool> pin_memory) {
+  const at::ScalarType dtype = c10::dtype_or_default(dtype_opt);
+  const at::TensorOptions options =
+      at::TensorOptions().dtype(dtype_opt).layout(layout).device(device).pinned_memory(pin_memory);
+  TORCH_CHECK(layout != at::kSparse,
+              "kaiser_window is not implemented for sparse types, got: ", options);
+  TORCH_CHECK(at::isFloatingType(dtype) || at::isComplexType(dtype),
+              "kaiser_window expects floating point dtypes, got: ", options);
+  TORCH_CHECK(length >= 0,
+              "kaiser_window requires non-negative window_length, got window_length=", length);
+  check_options(layout, pin_memory, dtype);
+  const c10::OptionalDeviceGuard guard(device);
+  static Callable& kernel =
+      callable_of(c10::Dispatcher::singleton().findSchemaOrThrow("aten::kaiser_window", "beta"));
+  torch::jit::Stack stack{length,       periodic,      beta,
+                          dtype_opt,    c10::IValue(), device.value_or(at::kPrivateUse1),
+                          c10::IValue()};
+  kernel(&stack);
+  return stack.at(0).toTensor();
+}
+at::Tensor kaiser_window_periodic(int64_t length, bool periodic,
+                                  std::optional<at::ScalarType> dtype,
+                                  std::optional<at::Layout> layout,
+                                  std::optional<at::Device> device,
+                                  std::optional<bool> pin_memory) {
+  return kaiser_window_beta(length, periodic, 12.0, dtype, layout, device, pin_memory);
+}
+at::Tensor kaiser_window(int64_t length, std::optional<at::ScalarType> dtype,
+                         std::optional<at::Layout> layout, std::optional<at::Device> device,
+                         std::optional<bool> pin_memory) {
+  return kaiser_window_beta(length, true, 12.0, dtype, layout, device, pin_memory);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -149,6 +187,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("fill_.Tensor", &fill_tensor);
   m.impl("zero_", &zero_);
   m.impl("arange.start_out", &arange_out);
+  m.impl("kaiser_window", &kaiser_window);
+  m.impl("kaiser_window.periodic", &kaiser_window_periodic);
+  m.impl("kaiser_window.beta", &kaiser_window_beta);
 }
 
 }  // namespace torch_tpu::aten

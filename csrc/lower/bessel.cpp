@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lower/bessel.h"
+
 #include <cmath>
 #include <numbers>
 
@@ -141,6 +143,8 @@ Value airy_ai(Value x) {
 }
 
 }  // namespace
+
+Value bessel_i0(Value x) { return i0(x); }
 
 void register_bessel(Registry& r) {
   const auto add = [&](const char* op, Value (*f)(Value)) {

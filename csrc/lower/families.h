@@ -20,6 +20,7 @@
   X(fake_quantize)            \
   X(fft)                      \
   X(foreach)                  \
+  X(gamma)                    \
   X(grid_sampler)             \
   X(index)                    \
   X(internal)                 \
@@ -47,6 +48,7 @@
   X(special)                  \
   X(unique)                   \
   X(upsample)                 \
+  X(window_function)          \
   /* end of the list */
 
 namespace torch_tpu::lower {

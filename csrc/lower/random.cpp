@@ -28,6 +28,30 @@ Value centred(Value k, int bits, DType t) {
   return convert(i, t) * std::ldexp(1.0, -bits);
 }
 
+DType bits_for(DType t) { return t == DType::f64 ? DType::u64 : DType::u32; }
+int width_of(DType t) { return t == DType::f64 ? 64 : 32; }
+
+Value open_unit_of(Value bits, DType t) {
+  const int digits = t == DType::f64 ? 52 : 23;
+  Value k = shifted(bits, width_of(t) - digits);
+  k = k + k + hlo::constant(bits.builder(), k.dtype(), 1);
+  return convert(k, t) * std::ldexp(1.0, -digits - 1);
+}
+
+Value standard_normal_of(Value bits, DType t) {
+  const int digits = t == DType::f64 ? 53 : 24;
+  return hlo::erf_inv(centred(shifted(bits, width_of(t) - digits), digits, t)) *
+         std::numbers::sqrt2;
+}
+
+Value next_bits(Value& stream, DType t, const Dims& dims) {
+  const hlo::Type type{bits_for(t), dims};
+  if (type.numel() == 0) return hlo::full(stream.builder(), type, 0);
+  auto [next, bits] = hlo::rng_bit_generator(stream, type);
+  stream = next;
+  return bits;
+}
+
 }  // namespace
 
 Value random_bits(Context& ctx, DType t, const Dims& dims) {
@@ -44,16 +68,19 @@ Value random_unit(Context& ctx, DType t, const Dims& dims, int digits) {
 }
 
 Value random_open_unit(Context& ctx, DType t, const Dims& dims) {
-  const int width = t == DType::f64 ? 64 : 32, digits = t == DType::f64 ? 52 : 23;
-  Value k = shifted(random_bits(ctx, width == 64 ? DType::u64 : DType::u32, dims), width - digits);
-  k = k + k + hlo::constant(ctx.builder, k.dtype(), 1);
-  return convert(k, t) * std::ldexp(1.0, -digits - 1);
+  return open_unit_of(random_bits(ctx, bits_for(t), dims), t);
 }
 
 Value random_normal(Context& ctx, DType t, const Dims& dims) {
-  const int width = t == DType::f64 ? 64 : 32, digits = t == DType::f64 ? 53 : 24;
-  Value k = shifted(random_bits(ctx, width == 64 ? DType::u64 : DType::u32, dims), width - digits);
-  return hlo::erf_inv(centred(k, digits, t)) * std::numbers::sqrt2;
+  return standard_normal_of(random_bits(ctx, bits_for(t), dims), t);
+}
+
+Value fresh_stream(Context& ctx) { return random_bits(ctx, DType::u64, {2}); }
+Value next_open_unit(Value& stream, DType t, const Dims& dims) {
+  return open_unit_of(next_bits(stream, t, dims), t);
+}
+Value next_normal(Value& stream, DType t, const Dims& dims) {
+  return standard_normal_of(next_bits(stream, t, dims), t);
 }
 
 Value random_below(Context& ctx, Value range, const Dims& dims) {

@@ -25,6 +25,12 @@ Value random_normal(Context& ctx, DType t, const Dims& dims);
 // 2^64.
 Value random_below(Context& ctx, Value range, const Dims& dims);
 
+// A stream of its own for a loop that draws an unknown number of times: a fresh 128-bit state from
+// the generator, u64[2]. Each draw of the loop advances it.
+Value fresh_stream(Context& ctx);
+Value next_open_unit(Value& stream, DType t, const Dims& dims);
+Value next_normal(Value& stream, DType t, const Dims& dims);
+
 // The dtype in which random floats for `t` are made: f64 for f64 and c128, else f32.
 inline DType random_type(DType t) {
   return t == DType::f64 || t == DType::c128 ? DType::f64 : DType::f32;

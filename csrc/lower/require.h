@@ -112,6 +112,16 @@ inline std::string cpp_type_name(DType t) {
                   UserError::Kind::not_implemented);
 }
 
+// What TensorIterator says where it promotes nothing.
+inline void require_dtype(DType expected, Value x) {
+  if (x.dtype() == expected) return;
+  throw UserError("Found dtype " + std::string(scalar_type_name(x.dtype())) + " but expected " +
+                  std::string(scalar_type_name(expected)));
+}
+inline void require_single_or_double(std::string_view kernel, Value x) {
+  if (x.dtype() != DType::f32 && x.dtype() != DType::f64) refuse(kernel, x.dtype());
+}
+
 inline void require_floating(std::string_view kernel, Value x) {
   if (!hlo::is_floating(x.dtype())) refuse(kernel, x.dtype());
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <numbers>
+
 #include "lower/dims.h"
 #include "lower/families.h"
 #include "lower/maths.h"
@@ -8,7 +11,7 @@
 #include "lower/scan.h"
 #include "lower/sort.h"
 
-// Draws whose result is an index or a count: multinomial, randperm, poisson.
+// Draws whose result is an index or a count: multinomial, randperm, poisson, binomial.
 namespace torch_tpu::lower {
 namespace {
 
@@ -99,19 +102,6 @@ Value randperm_generator(Context& ctx, int64_t n, Ignored, std::optional<DType> 
   return randperm_of(ctx, n, dtype);
 }
 
-// A stream of its own for a loop that draws an unknown number of times: a fresh 128-bit state from
-// the generator.
-Value fresh_state(Context& ctx) { return random_bits(ctx, DType::u64, {2}); }
-
-// One f32 array in (0, 1) from `state`, which is advanced.
-Value next_unit(Value& state, const Dims& dims) {
-  auto [next, bits] = hlo::rng_bit_generator(state, {DType::u32, dims});
-  state = next;
-  Value nine = hlo::broadcast_to(hlo::constant(bits.builder(), DType::u32, 9), dims);
-  Value k = shift_right_logical(bits, nine);
-  return convert(k + k + hlo::constant(bits.builder(), DType::u32, 1), DType::f32) * 0x1p-24;
-}
-
 Value none_left(Value done) { return not_(hlo::all(done, all_dims(done))); }
 
 // Knuth's method for small rates: the number of uniform factors whose product stays above
@@ -123,7 +113,7 @@ Value poisson_by_product(Value state, Value rate) {
       [&](const Values& v) { return hlo::any(compare(v[2], -rate, Compare::gt), all_dims(rate)); },
       [&](const Values& v) {
         Value s = v[0];
-        Value log_product = v[2] + hlo::log(next_unit(s, rate.dims()));
+        Value log_product = v[2] + hlo::log(next_open_unit(s, DType::f32, rate.dims()));
         Value count = v[1] + convert(compare(log_product, -rate, Compare::gt), DType::f32);
         return Values{s, count, log_product};
       });
@@ -141,7 +131,8 @@ Value poisson_by_rejection(Value state, Value rate) {
       {state, zero, undone}, [&](const Values& v) { return none_left(v[2]); },
       [&](const Values& carried) {
         Value s = carried[0];
-        Value u = next_unit(s, rate.dims()) - 0.5, v = next_unit(s, rate.dims());
+        Value u = next_open_unit(s, DType::f32, rate.dims()) - 0.5,
+              v = next_open_unit(s, DType::f32, rate.dims());
         Value us = 0.5 - hlo::abs(u);
         Value k = hlo::floor((2.0 * a / us + b) * u + rate + 0.43);
         Value quick = and_(us >= 0.07, compare(v, v_r, Compare::le));
@@ -162,10 +153,99 @@ Value poisson(Context& ctx, Value self, Ignored) {
   ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)),
                     "RuntimeError: invalid Poisson rate, expected rate to be non-negative");
   Value small = rate < 10.0;
-  Value some = fresh_state(ctx), other = fresh_state(ctx);
+  Value some = fresh_stream(ctx), other = fresh_stream(ctx);
   Value few = poisson_by_product(some, select(small, maximum(rate, 0.0), scalar(rate, 0)));
   Value many = poisson_by_rejection(other, select(small, scalar(rate, 10), rate));
   return convert(select(small, few, many), self.dtype());
+}
+
+// log(k!) less Stirling's (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2, for whole k >= 0: exact
+// to f64's rounding up to 9, by three terms beyond (7e-11).
+Value stirling_rest(Value k) {
+  std::vector<double> exact;
+  for (int i = 0; i < 10; ++i) {
+    exact.push_back(std::lgamma(i + 1.0) - (i + 0.5) * std::log(i + 1.0) + (i + 1.0) -
+                    0.5 * std::log(2 * std::numbers::pi));
+  }
+  Value first = hlo::take(hlo::literal(k.builder(), k.dtype(), exact),
+                          convert(hlo::clamp(scalar(k, 0), k, scalar(k, 9)), DType::s32));
+  Value n = maximum(k + 1.0, 1), square = n * n;
+  return select(k < 10.0, first, (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n);
+}
+
+constexpr double kMostRounds = 1000;  // far beyond what any draw needs: a loop that NaN cannot hold
+
+// Counts of successes for n p < 10, p <= 1/2: how many waits for the next success, geometric with
+// probability p, fit into n trials.
+Value binomial_by_waiting(Value stream, Value n, Value p) {
+  Value zero = hlo::zeros_like(n), log_failure = log_plus_one(-p);
+  return hlo::while_(
+      {stream, zero, zero, scalar(n, 0)},
+      [&](const Values& v) {
+        return and_(hlo::any(compare(v[2], n, Compare::le), all_dims(n)), v[3] < kMostRounds);
+      },
+      [&](const Values& v) {
+        Value s = v[0];
+        Value wait = hlo::ceil(hlo::log(next_open_unit(s, n.dtype(), n.dims())) / log_failure);
+        Value trials = v[2] + wait;
+        Value count = v[1] + convert(compare(trials, n, Compare::le), n.dtype());
+        return Values{s, count, trials, v[3] + 1.0};
+      })[1];
+}
+
+// Hoermann's transformed rejection (BTRS, 1993) for n p >= 10, p <= 1/2.
+Value binomial_by_rejection(Value stream, Value n, Value p) {
+  Value spread = sqrt(n * p * (1.0 - p)), odds = p / (1.0 - p), mode = hlo::floor((n + 1.0) * p);
+  Value b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p;
+  Value v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * spread;
+  Value at_mode = (mode + 0.5) * hlo::log((mode + 1.0) / (odds * (n - mode + 1.0))) +
+                  stirling_rest(mode) + stirling_rest(n - mode);
+  Value zero = hlo::zeros_like(n), undone = compare(zero, zero, Compare::ne);
+  return hlo::while_(
+      {stream, zero, undone, scalar(n, 0)},
+      [&](const Values& v) { return and_(none_left(v[2]), v[3] < kMostRounds); },
+      [&](const Values& carried) {
+        Value s = carried[0];
+        Value u = next_open_unit(s, n.dtype(), n.dims()) - 0.5,
+              v = next_open_unit(s, n.dtype(), n.dims());
+        Value us = 0.5 - hlo::abs(u);
+        Value k = hlo::floor((2.0 * a / us + b) * u + n * p + 0.5);
+        Value inside = and_(k >= 0.0, compare(k, n, Compare::le));
+        Value quick = and_(us >= 0.07, compare(v, v_r, Compare::le));
+        Value other = n - k + 1.0;
+        Value bound = at_mode + (n + 1.0) * hlo::log((n - mode + 1.0) / other) +
+                      (k + 0.5) * hlo::log(odds * other / (k + 1.0)) - stirling_rest(k) -
+                      stirling_rest(n - k);
+        Value exact = compare(hlo::log(v * alpha / (a / (us * us) + b)), bound, Compare::le);
+        Value accept = and_(not_(carried[2]), and_(inside, or_(quick, exact)));
+        return Values{s, select(accept, k, carried[1]), or_(carried[2], accept), carried[3] + 1.0};
+      })[1];
+}
+
+// The number of successes among count[i] trials that succeed with probability prob[i], in count's
+// dtype (f32 or f64); the two broadcast. 0 for a count or a probability of 0 and below, count for a
+// probability of 1 and above; NaN, and an infinite count, give NaN.
+Value binomial(Context& ctx, Value count, Value prob, Ignored) {
+  require_single_or_double("binomial_cpu", count);
+  require_dtype(count.dtype(), prob);
+  auto [n, p] = hlo::broadcast(count, prob);
+  if (n.numel() == 0) return n;
+  Value none = or_(n <= 0.0, p <= 0.0), all = p >= 1.0;
+  Value upper = p > 0.5, q = select(upper, 1.0 - p, p);
+  Value ordinary = and_(not_(or_(none, all)), and_(hlo::is_finite(n), not_(hlo::is_nan(p))));
+  Value rare = n * q < 10.0;
+  Value by_waiting = and_(ordinary, rare), by_rejection = and_(ordinary, not_(rare));
+  Value some = fresh_stream(ctx), other = fresh_stream(ctx);
+  // The places that go the other way are given what ends at once.
+  Value few = binomial_by_waiting(some, select(by_waiting, n, scalar(n, -1)),
+                                  select(by_waiting, q, scalar(q, 0.5)));
+  Value many = binomial_by_rejection(other, select(by_rejection, n, scalar(n, 40)),
+                                     select(by_rejection, q, scalar(q, 0.5)));
+  Value drawn = select(rare, few, many);
+  drawn = select(upper, n - drawn, drawn);
+  Value edge = select(none, hlo::zeros_like(n), n);
+  Value known = or_(none, and_(all, not_(hlo::is_nan(n))));
+  return select(ordinary, drawn, select(known, edge, nan_like(n)));
 }
 
 }  // namespace
@@ -175,6 +255,7 @@ void register_sampling(Registry& r) {
   r.add_random("aten::randperm", randperm);
   r.add_random("aten::randperm.generator", randperm_generator);
   r.add_random("aten::poisson", poisson);
+  r.add_random("aten::binomial", binomial);
 }
 
 }  // namespace torch_tpu::lower
