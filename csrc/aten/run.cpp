@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aten/run.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/util/SmallVector.h>
 
@@ -677,6 +679,40 @@ struct Callable::Call {
     }
   }
 
+  // What a functional operator computes must fit the tensor that its in-place form writes. Only the
+  // meta functions of structured operators see to that, in CPU's words.
+  void require_in_place(const Values& results) const {
+    if (!plan.op || plan.functional == plan.name || plan.schema->name().back() != '_' ||
+        results.size() < written_reads.size())
+      return;
+    for (size_t k = 0; k < written_reads.size(); ++k) {
+      const c10::TensorImpl* to = reads[written_reads[k]].impl;
+      const Value& v = results[results.size() - written_reads.size() + k];
+      if (!to || !v) continue;
+      TORCH_CHECK(at::is_expandable_to(v.dims(), to->sizes()), "output with shape ", to->sizes(),
+                  " doesn't match the broadcast shape ", at::IntArrayRef(v.dims()));
+      require_castable(to_scalar_type(v.dtype()), c10::typeMetaToScalarType(to->dtype()));
+    }
+  }
+
+  static void require_castable(at::ScalarType type, at::ScalarType out) {
+    TORCH_CHECK(at::canCast(type, out), "result type ", type,
+                " can't be cast to the desired output type ", out);
+  }
+
+  // PyTorch's promotion of all tensors and numbers of the call.
+  at::ScalarType promoted_type() const {
+    at::native::ResultTypeState state;
+    for (int i : plan.call_args) {
+      const c10::IValue& v = args[i];
+      if (v.isTensor() && v.toTensor().defined())
+        state = at::native::update_result_type_state(v.toTensor(), state);
+      else if (v.isScalar())
+        state = at::native::update_result_type_state(v.toScalar(), state);
+    }
+    return at::native::result_type(state);
+  }
+
   // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got
   // torch.int64"), where the CPU's kernels have others: then a lowering that refuses the call too,
   // in the kernel's words, is believed.
@@ -694,9 +730,15 @@ struct Callable::Call {
       try {
         Trace t;
         t.parameters.resize(operands.size());
-        evaluate(t, nullptr);
+        require_in_place(evaluate(t, nullptr));
         taken = true;
       } catch (const lower::UserError&) {
+        // CPU looks at the result's type before a kernel refuses its own.
+        if (std::string_view(e.what()).find("can't be cast because it is not safe") !=
+            std::string_view::npos)
+          require_castable(promoted_type(), args[plan.written.at(0)].toTensor().scalar_type());
+        throw;
+      } catch (const c10::Error&) {
         throw;
       } catch (...) {
       }
@@ -736,6 +778,7 @@ struct Callable::Call {
     Trace t;
     t.parameters.resize(operands.size());
     Values results = evaluate(t, graph.get());
+    if (!self.graph_) require_in_place(results);
     TORCH_CHECK(results.size() >= written_reads.size(), plan.name,
                 ": internal error: the lowering gave ", results.size(), " results, ",
                 written_reads.size(), " tensors are written");

@@ -7,6 +7,8 @@
 #include <ATen/ops/set_cpu_dispatch.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "aten/errors.h"
 #include "aten/storage.h"
 
@@ -44,7 +46,21 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size,
 
 at::Tensor& set_storage_offset(at::Tensor& self, c10::Storage source, int64_t offset,
                                at::IntArrayRef size, at::IntArrayRef stride) {
-  // at::cpu::set_ checks as core does, and grows the storage through the hooks.
+  // at::cpu::set_ checks as core does, but grows a storage as host memory.
+  const bool sound = offset >= 0 &&
+                     std::all_of(size.begin(), size.end(), [](int64_t n) { return n >= 0; }) &&
+                     (stride.empty() || stride.size() == size.size());
+  const bool resizes = self.sizes() != size || (!stride.empty() && self.strides() != stride);
+  if (sound && resizes && source.device() == self.device()) {
+    const auto at = static_cast<size_t>(offset);
+    const size_t need = stride.empty()
+                            ? at::detail::computeStorageNbytesContiguous(size, self.itemsize(), at)
+                            : at::detail::computeStorageNbytes(size, stride, self.itemsize(), at);
+    if (c10::multiply_integers(size) > 0 && source.nbytes() < need) {
+      TORCH_CHECK(source.resizable(), "Trying to resize storage that is not resizable");
+      resize_storage(source, need);
+    }
+  }
   return at::cpu::set_(self, std::move(source), offset, size, stride);
 }
 
@@ -59,7 +75,8 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
 
 at::Tensor& set_empty(at::Tensor& self) {
   c10::Storage storage(c10::Storage::use_byte_size_t(), 0,
-                       make_data_ptr(Device::at(self.device().index()), 0), nullptr, true);
+                       make_data_ptr(Device::at(self.device().index()), 0),
+                       c10::GetAllocator(c10::DeviceType::PrivateUse1), true);
   return at::cpu::set_(self, std::move(storage), 0, {0}, {});
 }
 

@@ -153,6 +153,7 @@ Value pow(Value a, Value b) {
 // values (x ** 0.5 is sqrt, so -inf gives NaN); here the branch is taken at run time, so that every
 // exponent shares one program.
 Value pow_scalar(Value x, Value e) {
+  if (x.dtype() == DType::pred && e.dtype() == DType::pred) return x | ~e;
   const auto or_else = [&](double exponent, const std::function<Value()>& f,
                            const std::function<Value()>& otherwise) {
     return [=] {
@@ -162,11 +163,15 @@ Value pow_scalar(Value x, Value e) {
   };
   std::function<Value()> y = [=] { return power(x, e); };
   if (hlo::is_floating(x.dtype())) {
-    y = or_else(0.5, [=] { return sqrt(x); }, y);
-    y = or_else(-0.5, [=] { return rsqrt(x); }, y);
+    y = or_else(
+        0.5, [=] { return sqrt(x); }, y);
+    y = or_else(
+        -0.5, [=] { return rsqrt(x); }, y);
   }
-  y = or_else(3, [=] { return x * x * x; }, y);
-  return or_else(2, [=] { return x * x; }, y)();
+  y = or_else(
+      3, [=] { return x * x * x; }, y);
+  return or_else(
+      2, [=] { return x * x; }, y)();
 }
 
 // ---- sign, rounding

@@ -244,7 +244,7 @@ Value cauchy(Context& ctx, Value self, Value median, Value sigma, Ignored) {
 }
 
 Value log_normal(Context& ctx, Value self, Value mean, Value std, Ignored) {
-  require_floating("log_normal_", self);
+  require_floating("log_normal_cpu", self);
   expect(ctx, compare(std, number(ctx, DType::f64, 0), Compare::gt),
          "log_normal_ expects std > 0.0");
   const DType c = random_type(self.dtype());

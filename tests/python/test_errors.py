@@ -133,6 +133,33 @@ REFUSED = {
     "geometric": lambda d: torch.ones(2, device=d).geometric_(2),
     "cauchy": lambda d: torch.ones(2, device=d).cauchy_(0, -1),
     "log_normal": lambda d: torch.ones(2, device=d).log_normal_(0, -1),
+    "mul_ of integers": lambda d: torch.ones(3, device=d, dtype=torch.int64).mul_(1.5),
+    "fmod_ of integers": lambda d: torch.ones(3, device=d, dtype=torch.int64).fmod_(1.5),
+    "fmod_ complex": lambda d: torch.ones(3, device=d, dtype=torch.int64).fmod_(1j),
+    "aten add_ complex": lambda d: torch.ops.aten.add_.Scalar(torch.ones(3, device=d), 1j),
+    "copysign_": lambda d: torch.ones(3, device=d, dtype=torch.uint8).copysign_(1.5),
+    "floor_divide_ type": lambda d: torch.ones(3, device=d, dtype=torch.int64).floor_divide_(1.5),
+    "floor_divide_ shape": lambda d: torch.ones(2, device=d).floor_divide_(
+        torch.ones(3, 2, device=d)
+    ),
+    "bernoulli_ dtype": lambda d: torch.ones(2, device=d).bernoulli_(
+        torch.ones(2, device=d, dtype=torch.int64)
+    ),
+    "bernoulli_ shape": lambda d: torch.ones(2, device=d).bernoulli_(torch.ones(3, device=d)),
+    "put_ index": lambda d: torch.ones(2, device=d).put_(
+        torch.zeros(2, device=d), torch.ones(2, device=d)
+    ),
+    "put_ source": lambda d: torch.ones(2, device=d).put_(
+        torch.tensor([0], device=d), torch.tensor([0], device=d)
+    ),
+    "masked_scatter_": lambda d: torch.ones(2, device=d).masked_scatter_(
+        torch.ones(2, device=d) > 0, torch.tensor([0], device=d)
+    ),
+    "exponential_ of integers": lambda d: torch.ones(2, dtype=torch.int64, device=d).exponential_(),
+    "hardtanh_": lambda d: F.hardtanh_(torch.ones(2, dtype=torch.uint8, device=d)),
+    "set_ beyond": lambda d: torch.ones(2, dtype=torch.int64, device=d).set_(
+        torch.ones(2, dtype=torch.bool, device=d)
+    ),
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
@@ -276,6 +303,13 @@ def test_faults_of_pytorchs_meta_functions_do_not_refuse_what_cpu_runs():
 def test_tensor_of_another_layout_is_refused_with_the_way_out(call, way_out):
     with pytest.raises(NotImplementedError, match=f"not implemented for tpu.*{way_out}"):
         call()
+
+
+def test_set_grows_a_storage():  # it ended the process
+    x = torch.ones(2, device="tpu", dtype=torch.int64)
+    torch.ops.aten.set_.source_Tensor(x, torch.ones(3, 2, device="tpu"))
+    assert x.shape == (3, 2) and x.untyped_storage().nbytes() == 48
+    assert x.set_().numel() == 0 and x.resize_(2).fill_(3).tolist() == [3, 3]
 
 
 def test_storages_are_compared_as_on_cpu():

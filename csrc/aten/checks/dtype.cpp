@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/core/Tensor.h>
+#include <ATen/native/BinaryOps.h>
 
 #include <array>
 
@@ -56,6 +57,8 @@ void ldexp_into(CheckArgs a) {
               "ldexp can't be cast to the desired output type ", t);
 }
 
+void sub_scalar(CheckArgs a) { at::native::sub_check(a[0].toTensor(), a[1].toScalar()); }
+
 }  // namespace
 
 void add_dtype_checks(CheckTable& table) {
@@ -74,6 +77,7 @@ void add_dtype_checks(CheckTable& table) {
       {"aten::frexp.Tensor", frexp},
       {"aten::histc", histc},
       {"aten::histc.out", histc_out},
+      {"aten::sub.Scalar", sub_scalar},
       {"aten::ldexp_", ldexp_into<0>},
       {"aten::ldexp.out", ldexp_into<2>},
   });

@@ -48,10 +48,22 @@ void masked_fill(CheckArgs a) {
 
 void masked_scatter(CheckArgs a) {
   const at::Tensor &self = a[0].toTensor(), &mask = a[1].toTensor(), &source = a[2].toTensor();
-  if (self.scalar_type() != source.scalar_type()) return;
+  // "gotFloat" is CPU's.
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "masked_scatter: expected self and source to have same dtypes but got",
+              self.scalar_type(), " and ", source.scalar_type());
   TORCH_CHECK(mask.scalar_type() == at::kBool,
               "masked_scatter_ only supports boolean masks, but got mask with dtype ",
               mask.scalar_type());
+}
+
+void put(CheckArgs a) {
+  const at::Tensor &self = a[0].toTensor(), &index = a[1].toTensor(), &source = a[2].toTensor();
+  TORCH_CHECK(index.scalar_type() == at::kLong,
+              "put_(): Expected a long tensor for index, but got ", index.scalar_type());
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+              self.scalar_type(), " and source.dtype = ", source.scalar_type());
 }
 
 void bucketize(CheckArgs a) {
@@ -68,6 +80,7 @@ void add_indexing_checks(CheckTable& table) {
       {"aten::index_reduce", index_rows<kIndexReduce>},
       {"aten::masked_fill.Tensor", masked_fill},
       {"aten::masked_scatter", masked_scatter},
+      {"aten::put", put},
       {"aten::bucketize.Tensor", bucketize},
   });
 }

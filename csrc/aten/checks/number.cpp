@@ -24,12 +24,19 @@ void histc(CheckArgs a) {
   TORCH_CHECK(min < max, "torch.histc: max must be larger than min");
 }
 
+void hardtanh(CheckArgs a) {
+  const bool negative = a[1].toScalar().toDouble() < 0 || a[2].toScalar().toDouble() < 0;
+  TORCH_CHECK(a[0].toTensor().scalar_type() != at::kByte || !negative,
+              "cannot do hardtanh on an unsigned type with negative limits");
+}
+
 }  // namespace
 
 void add_number_checks(CheckTable& table) {
   table.insert({
       {"aten::masked_fill.Scalar", masked_fill},
       {"aten::histc", histc},
+      {"aten::hardtanh", hardtanh},
   });
 }
 

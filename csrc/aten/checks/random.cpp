@@ -38,6 +38,32 @@ void normal(CheckArgs a) {
   TORCH_CHECK(a[2].toDouble() >= 0.0, "normal expects std >= 0.0, but found std ", a[2].toDouble());
 }
 
+void exponential_dtype(CheckArgs a) {
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  TORCH_CHECK(at::isFloatingType(t),
+              "Exponential distribution is a continuous probability distribution. dtype must be a "
+              "floating point but you specified ",
+              t);
+}
+
+// self, p: p has self's shape once expanded.
+void bernoulli_tensor(CheckArgs a) {
+  const at::Tensor &self = a[0].toTensor(), &p = a[1].toTensor();
+  p.expand(self.sizes());
+  if (!at::isFloatingType(p.scalar_type()))
+    refuse_dtype("bernoulli_tensor_cpu_p_", p.scalar_type());
+}
+
+// self, noise, lower, upper, training.
+void rrelu_with_noise(CheckArgs a) {
+  const at::Tensor &self = a[0].toTensor(), &noise = a[1].toTensor();
+  TORCH_CHECK(self.sizes() == noise.sizes(),
+              "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
+              " noise.shape = ", noise.sizes());
+  if (at::isFloatingType(self.scalar_type())) return;
+  refuse_dtype(a[4].toBool() ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu", self.scalar_type());
+}
+
 // Draws of continuous distributions into a tensor: the dtype first, as on CPU.
 template <const char* kName, const char* kRange, int kArgument, bool (*kFits)(double)>
 void draw(CheckArgs a) {
@@ -59,6 +85,11 @@ void add_random_checks(CheckTable& table) {
   table.insert({
       {"aten::multinomial", multinomial},
       {"aten::multinomial.out", multinomial_out},
+      {"aten::exponential", exponential_dtype},
+      {"aten::bernoulli.Tensor", bernoulli_tensor},
+      {"aten::rrelu_with_noise", rrelu_with_noise},
+      {"aten::rrelu_with_noise_functional", rrelu_with_noise},
+      {"aten::rrelu_with_noise_", rrelu_with_noise},
   });
 }
 
