@@ -76,8 +76,9 @@ int64_t lanes_for(int64_t n) {
 // Long rows in lanes, for XLA:CPU: neither its NaN-keeping maximum nor a sum with something fused
 // into it vectorises along a reduced dimension, but both do across a kept one (128 rows of 768: the
 // maximum of each 505 us, in lanes 30; that of all 499, in lanes 56; layer norm 97, in lanes 62;
-// 4096 rows of 64: softmax 896, in lanes 251). A sum in lanes also rounds less. The reduced dimensions must be the last ones: together they are the row. What is
-// left of a row that lanes do not divide is reduced by itself. Null where it does not pay.
+// 4096 rows of 64: softmax 896, in lanes 251). A sum in lanes also rounds less. The reduced
+// dimensions must be the last ones: together they are the row. What is left of a row that lanes do
+// not divide is reduced by itself. Null where it does not pay.
 Value reduce_in_lanes(std::string_view op, Value x, Value init, const Dims& dims, Keep keep,
                       Value (*combine)(Value, Value)) {
   if (x.builder().target() != Target::cpu || !is_floating(x.dtype())) return {};
