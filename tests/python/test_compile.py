@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torch_tpu import _C, compile as tpu_compile
+from torch_tpu.compile.backend import tpu_backend
 from torch_tpu.testing import child, count_compiles
 
 tpu_compile.register()
@@ -260,3 +261,35 @@ def test_a_lowering_that_fails_in_a_graph_is_an_exception():
 
     with pytest.raises(Exception, match="lowering of graph.*_pdist_forward"):
         torch.compile(f, backend="tpu", fullgraph=True)(torch.ones(3, device="tpu"))
+
+
+@pytest.mark.parametrize(
+    ("f", "bare"),
+    [
+        (lambda x: x.tanh() + 1, True),
+        (lambda x: (x + 1, x * 2), True),
+        (lambda x: x[0], True),  # a view that the program itself hands back
+        (lambda x: x.add_(1), False),
+        (lambda x: (y := x + 1, y[0]), False),
+        (lambda x: torch.nn.functional.dropout(x, 0.5), True),
+    ],
+)
+def test_aotautograd_wraps_only_what_it_has_something_to_do_for(f, bare):
+    calls = []
+
+    def backend(gm, example_inputs):
+        calls.append(tpu_backend(gm, example_inputs))
+        return calls[-1]
+
+    x = torch.randn(2, 3, device="tpu")
+    torch.tpu.manual_seed(0)
+    expected = f(x.clone())
+    torch.tpu.manual_seed(0)
+    out = torch.compile(f, backend=backend, fullgraph=True, dynamic=False)(x.clone())
+    torch.testing.assert_close(out, expected)
+    assert (calls[0].__name__ == "call_bare") == bare
+    grad_x = x.clone().requires_grad_()
+    if bare:
+        out = torch.compile(f, backend=backend, fullgraph=True, dynamic=False)(grad_x)
+        assert all(o.requires_grad for o in torch.utils._pytree.tree_leaves(out))
+        assert calls[-1].__name__ != "call_bare"

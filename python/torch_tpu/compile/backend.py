@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_tpu.compile.graph import GraphProgram, num_returned_now
+from torch_tpu.compile.outputs import is_bare
 from torch_tpu.compile.random_state import register_shapes
 from torch_tpu.compile.symbolic import SymbolicProgram, is_symbolic
 
@@ -22,7 +23,11 @@ def graph_records() -> list[GraphProgram]:
     return list(_records)
 
 
-def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
+def _compiler(
+    kind: str, bare: list[Callable[..., Any]]
+) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
+    """Compiles graphs of one kind; adds to `bare` those that AOTAutograd need not wrap."""
+
     def compile_graph(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
         name, num_returned = f"graph{next(_counter)}.{kind}", num_returned_now(kind)
 
@@ -31,7 +36,12 @@ def _compiler(kind: str) -> Callable[[torch.fx.GraphModule, list[Any]], Any]:
             _records.append(program)
             return program.callable
 
-        return SymbolicProgram(gm, make) if is_symbolic(gm) else make(gm)
+        if is_symbolic(gm):
+            return SymbolicProgram(gm, make)
+        call = make(gm)
+        if kind == "inference" and is_bare(torch._guards.TracingContext.try_get()):
+            bare.append(call)
+        return call
 
     return compile_graph
 
@@ -52,14 +62,23 @@ def tpu_backend(
     from torch_tpu._internal.decompose import decomposition_table
 
     register_shapes()
-    return aot_autograd(
-        fw_compiler=_compiler("forward"),
-        bw_compiler=_compiler("backward"),
-        inference_compiler=_compiler("inference"),
+    bare: list[Callable[..., Any]] = []
+    wrapped = aot_autograd(
+        fw_compiler=_compiler("forward", bare),
+        bw_compiler=_compiler("backward", bare),
+        inference_compiler=_compiler("inference", bare),
         decompositions=decomposition_table(),
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=True,
     )(gm, example_inputs)
+    if len(bare) != 1 or next(gm.parameters(), None) is not None or any(gm.buffers()):
+        return wrapped
+    call = bare[0]
+
+    def call_bare(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        return call(list(inputs))
+
+    return call_bare
 
 
 def register() -> None:

@@ -174,3 +174,26 @@ def _view(fake: torch.Tensor, root: torch.Tensor) -> View:
         return torch._neg_view(y) if is_neg else y
 
     return view
+
+
+def is_bare(context: torch._guards.TracingContext | None) -> bool:
+    """Whether the graph being compiled for inference takes and returns plain tensors, none of them
+    written or an alias: AOTAutograd's wrapper (1.7 us a call, a tenth of a tiny graph's) then only
+    passes them on.
+    """
+    from torch._functorch._aot_autograd.schemas import PlainTensorMeta
+
+    meta = context.fw_metadata if context is not None else None
+    if meta is None:
+        return False
+    subclasses = meta.subclass_inp_meta + meta.subclass_fw_graph_out_meta
+    return not (
+        any(i.mutates_data or i.mutates_metadata for i in meta.input_info)
+        or meta.num_outputs_aliased
+        or meta.num_intermediate_bases
+        or meta.dynamic_outputs
+        or meta.grad_enabled_mutation is not None
+        or meta.tokens
+        or meta.num_graphsafe_rng_states
+        or not all(isinstance(m, PlainTensorMeta) for m in subclasses)
+    )
