@@ -101,6 +101,7 @@ const std::set<std::string>& left_alone() {
       "aten::resolve_neg",
       "aten::arange",
       "aten::mv",
+      "aten::_grouped_mm",
   };
   return names;
 }

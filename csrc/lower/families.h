@@ -22,6 +22,7 @@
   X(foreach)                  \
   X(gamma)                    \
   X(grid_sampler)             \
+  X(grouped_mm)               \
   X(index)                    \
   X(internal)                 \
   X(linalg)                   \

@@ -9,10 +9,13 @@ from typing import Any
 
 import torch
 
+from torch_tpu.compile import fake_results
 from torch_tpu.compile.graph import GraphProgram, num_returned_now
 from torch_tpu.compile.outputs import is_bare
 from torch_tpu.compile.random_state import register_shapes
 from torch_tpu.compile.symbolic import SymbolicProgram, is_symbolic
+
+fake_results.register()  # Dynamo looks a backend up, and so comes here, before it traces
 
 _records: list[GraphProgram] = []
 _counter = itertools.count()
