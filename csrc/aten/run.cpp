@@ -754,6 +754,11 @@ struct Callable::Call {
       meta->fresh = self.metas_;
     } else {
       check_call(plan, args);
+      if (plan.overlap == OpPlan::Overlap::refused) {  // before an out= tensor is resized
+        for (int w : written_reads) {
+          if (reads[w].impl) at::assert_no_internal_overlap(reads[w].impl);
+        }
+      }
       if (!has_refusing_meta()) meta = metadata();
       if (meta) require_known_dtypes(*meta);
       if (has_faulty_meta(plan.functional)) meta.reset();

@@ -30,7 +30,6 @@ DIFFERENT = {
     "op/gradient 3": _DEVICES,
     "op/gradient 10": _DEVICES,
     "op/gradient 17": _DEVICES,
-    "op/index_select 0": "an out= tensor that overlaps itself is taken where nothing is written",
     "op/masked_fill 2": "the meta function refuses the number first, in Python's words",
     "op/nn.functional.max_pool3d 4": _SHAPE,
     "op/nn.functional.max_pool3d 5": _SHAPE,
