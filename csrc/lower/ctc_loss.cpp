@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
+#include <string>
 
 #include "lower/dims.h"
 #include "lower/families.h"
@@ -128,6 +129,17 @@ std::pair<Value, Value> ctc_loss(Context& ctx, Value log_probs, Value targets, V
   if (log_probs.dtype() != DType::f32 && log_probs.dtype() != DType::f64)
     refuse("ctc_loss_cpu", log_probs.dtype());
   const Ctc k = prepare(ctx, log_probs, targets, input_lengths, target_lengths, blank);
+  // Eager code refuses these before, with the numbers; a graph finds them out here.
+  const auto outside = [&](Value lengths, int64_t most) {
+    return hlo::any((lengths < 0.0) | (lengths > static_cast<double>(most)), {0, 1});
+  };
+  ctx.builder.check(outside(k.frames, k.t),
+                    "RuntimeError: Expected input_lengths to have values from 0 to " +
+                        std::to_string(k.t) + " (while checking arguments for ctc_loss)");
+  ctx.builder.check(outside(k.lengths, k.places),
+                    "RuntimeError: Expected target_lengths to have values from 0 to " +
+                        std::to_string(targets.dim(1)) +
+                        " (while checking arguments for ctc_loss)");
   Value alpha = forward_sums(k);
   Value ends =
       (k.place >= k.lengths - 2.0) & (k.place < k.lengths);  // the last label, the last blank

@@ -39,6 +39,12 @@ def _grouped_mm(
     return a.new_empty([*groups, a.size(-2), b.size(-1)], dtype=out_dtype or a.dtype)
 
 
+def _ctc_loss(log_probs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    frames, n = log_probs.size(0), log_probs.size(1)
+    places = 2 * targets.size(1) + 1
+    return log_probs.new_empty([n]), log_probs.new_empty([n, frames, places])
+
+
 @functools.cache
 def register() -> None:
     """2.13: the meta function of `_grouped_mm` takes bfloat16 only; CPU's kernel and ours take
@@ -54,3 +60,11 @@ def register() -> None:
             return NotImplemented
         with fake_mode:
             return _grouped_mm(*args, **kwargs)
+
+    # PyTorch sizes log_alpha by the longest target, a number in a tensor; our lowering by the rows.
+    @register_op_impl(torch.ops.aten._ctc_loss.Tensor)
+    def ctc_loss(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        if args[0].fake_device.type != "tpu" or args[0].dim() != 3 or args[1].dim() != 2:
+            return NotImplemented
+        with fake_mode:
+            return _ctc_loss(args[0], args[1])

@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
+from torch_tpu import compile as tpu_compile
 from torch_tpu.testing import assert_same_error, count_compiles
 from torch_tpu.testing.against_cpu import assert_matches_cpu
 
@@ -98,3 +100,23 @@ def test_ctc_loss_refuses_what_cpu_refuses(name):
             torch.zeros(5, 2, 4, device=d), torch.ones(2, 3, dtype=torch.int64, device=d)
         )
     )
+
+
+def test_loss_in_a_graph_matches_cpu_and_refuses_wrong_lengths():
+    tpu_compile.register()
+    torch._dynamo.reset()
+    f = torch.compile(F.ctc_loss, backend="tpu", fullgraph=True)
+    x = torch.randn(12, 2, 5).log_softmax(2).requires_grad_()
+    y = x.detach().to("tpu").requires_grad_()
+    targets = torch.tensor([[1, 2, 3], [2, 2, 0]])
+    for frames, labels in (([12, 10], [3, 2]), ([9, 12], [1, 0])):
+        lengths = torch.tensor(frames), torch.tensor(labels)
+        expected = F.ctc_loss(x, targets, *lengths)
+        loss = f(y, targets.to("tpu"), *(n.to("tpu") for n in lengths))
+        assert_close(loss.detach().cpu(), expected.detach())
+        (wanted,), (got,) = torch.autograd.grad(expected, x), torch.autograd.grad(loss, y)
+        assert_close(got.cpu(), wanted)
+    for frames, labels, name in (([13, 10], [3, 2], "input"), ([12, 10], [4, 2], "target")):
+        lengths = torch.tensor(frames, device="tpu"), torch.tensor(labels, device="tpu")
+        with pytest.raises(RuntimeError, match=f"Expected {name}_lengths to have values from 0"):
+            f(y, targets.to("tpu"), *lengths).item()
