@@ -312,6 +312,12 @@ def test_set_grows_a_storage():  # it ended the process
     assert x.set_().numel() == 0 and x.resize_(2).fill_(3).tolist() == [3, 3]
 
 
+def test_foreach_copy_of_lists_of_two_lengths_is_refused():  # it ends the process on CPU
+    x = torch.ones(2, device="tpu")
+    with pytest.raises(RuntimeError, match="same number of tensors, got 0 and 1"):
+        torch.ops.aten._foreach_copy([], [x])
+
+
 def test_storages_are_compared_as_on_cpu():
     x = torch.ones(4, device="tpu")
     assert x.is_set_to(x.view(4)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())
