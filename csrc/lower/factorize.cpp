@@ -18,6 +18,7 @@ Value column_index(Value a) { return hlo::iota(a.builder(), {DType::s32, a.dims(
 
 // Batch dimensions as one: [b, m, n].
 Value flat_batch(Value a, int64_t trailing) {
+  if (a.rank() < trailing) throw hlo::Error("factorization of " + a.type().str() + ": no matrix");
   Dims dims(a.dims().end() - trailing, a.dims().end());
   dims.insert(dims.begin(), a.numel() == 0
                                 ? hlo::numel(Dims(a.dims().begin(), a.dims().end() - trailing))

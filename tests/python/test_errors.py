@@ -160,6 +160,7 @@ REFUSED = {
     "set_ beyond": lambda d: torch.ones(2, dtype=torch.int64, device=d).set_(
         torch.ones(2, dtype=torch.bool, device=d)
     ),
+    "geqrf of a number": lambda d: torch.geqrf(torch.tensor(1.5, device=d)),  # ended the process
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 

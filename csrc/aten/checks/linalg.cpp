@@ -75,10 +75,15 @@ void lstsq(CheckArgs a) {
               "torch.linalg.lstsq: other must have at least 1 dimension.");
 }
 
+void geqrf(CheckArgs a) {
+  TORCH_CHECK(a[0].toTensor().dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+}
+
 }  // namespace
 
 void add_linalg_checks(CheckTable& table) {
   table.insert({
+      {"aten::geqrf", geqrf},
       {"aten::addmm", addmm},
       {"aten::linear", linear},
       {"aten::addr", addr},
