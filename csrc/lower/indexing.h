@@ -13,8 +13,8 @@ namespace torch_tpu::lower {
 enum class Negative : bool { refused, wraps };
 
 // `index` brought into [0, size): negative entries wrap if asked; an entry out of range is reported
-// to the user with `message` ("{0}" is the entry) when the host next waits, and clamped. s32, or s64
-// where `size` needs it. Throws at once when size is 0 and there is an entry.
+// to the user with `message` ("{0}" is the entry) when the host next waits, and clamped. s32, or
+// s64 where `size` needs it. Throws at once when size is 0 and there is an entry.
 Value bounded(Context& ctx, Value index, int64_t size, Negative negative,
               const std::string& message);
 
@@ -23,9 +23,9 @@ Value bounded(Context& ctx, Value index, int64_t size, Negative negative,
 std::string out_of_bounds(int64_t dim, int64_t size);
 std::string out_of_bounds_at_run(int64_t dim, int64_t size);
 
-// What Builder::check takes to name the culprit: the first of `values` (integers, row-major; another
-// on a device that reduces in another order) where `wrong`, else 0; a 0 must not be wrong. The
-// second form also says its flat position: s64 [2].
+// What Builder::check takes to name the culprit: the first of `values` (integers, row-major;
+// another on a device that reduces in another order) where `wrong`, else 0; a 0 must not be wrong.
+// The second form also says its flat position: s64 [2].
 Value first_wrong(Value wrong, Value values);
 Value first_wrong_and_place(Value wrong, Value values);
 

@@ -90,8 +90,7 @@ Best best_of_windows(Best x, int64_t dim, const Pool& pool, int64_t i) {
       }
     }
     for (Dims& row : table)
-      std::replace_if(
-          row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
+      std::replace_if(row.begin(), row.end(), [](int64_t p) { return p < 0; }, -1);
     return best_of_table(x, dim, table);
   }
   const int64_t high = pool.high(i, in, out);

@@ -163,15 +163,11 @@ Value pow_scalar(Value x, Value e) {
   };
   std::function<Value()> y = [=] { return power(x, e); };
   if (hlo::is_floating(x.dtype())) {
-    y = or_else(
-        0.5, [=] { return sqrt(x); }, y);
-    y = or_else(
-        -0.5, [=] { return rsqrt(x); }, y);
+    y = or_else(0.5, [=] { return sqrt(x); }, y);
+    y = or_else(-0.5, [=] { return rsqrt(x); }, y);
   }
-  y = or_else(
-      3, [=] { return x * x * x; }, y);
-  return or_else(
-      2, [=] { return x * x; }, y)();
+  y = or_else(3, [=] { return x * x * x; }, y);
+  return or_else(2, [=] { return x * x; }, y)();
 }
 
 // ---- sign, rounding
