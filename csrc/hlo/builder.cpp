@@ -181,10 +181,12 @@ Target Builder::target() const { return impl_->target; }
 
 const Type& Builder::type(int32_t id) const { return impl_->values[id].type->type; }
 
-const Type& Value::type() const {
-  if (!builder_) throw Error("a null hlo::Value was used");
-  return builder_->type(id_);
+Builder& Value::builder() const {
+  if (!builder_) throw Error("None was used as a tensor");
+  return *builder_;
 }
+
+const Type& Value::type() const { return builder().type(id_); }
 
 int64_t Value::dim(int64_t i) const {
   const Type& t = type();

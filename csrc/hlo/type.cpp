@@ -42,8 +42,8 @@ const Traits& traits(DType t) { return kTraits[static_cast<size_t>(t)]; }
 
 }  // namespace
 
-void Dims::past_the_end(size_t i, size_t size) {
-  throw Error("dimension " + std::to_string(static_cast<int64_t>(i)) + " is read of rank " +
+void past_the_end(size_t i, size_t size) {
+  throw Error("number " + std::to_string(static_cast<int64_t>(i)) + " is read of " +
               std::to_string(size));
 }
 

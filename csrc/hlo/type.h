@@ -17,28 +17,32 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Sizes, or numbers of dimensions. A vector that is never read past its end: a lowering may meet a
-// call that PyTorch would refuse for its rank, and must answer with an exception: Error.
-class Dims : public std::vector<int64_t> {
- public:
-  using std::vector<int64_t>::vector;
-  Dims() = default;
-  Dims(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}  // NOLINT: means the same
+[[noreturn]] void past_the_end(size_t i, size_t size);
 
-  int64_t& operator[](size_t i) { return data()[within(i)]; }
-  const int64_t& operator[](size_t i) const { return data()[within(i)]; }
-  int64_t& front() { return (*this)[0]; }
-  const int64_t& front() const { return (*this)[0]; }
-  int64_t& back() { return (*this)[size() - 1]; }
-  const int64_t& back() const { return (*this)[size() - 1]; }
+// A vector that is never read past its end: a lowering may meet a call that PyTorch would refuse
+// for its rank or its number of tensors, and must answer with an exception: Error.
+template <class T>
+class Checked : public std::vector<T> {
+ public:
+  using std::vector<T>::vector;
+  Checked() = default;
+  Checked(std::vector<T> v) : std::vector<T>(std::move(v)) {}  // NOLINT: means the same
+
+  T& operator[](size_t i) { return this->data()[within(i)]; }
+  const T& operator[](size_t i) const { return this->data()[within(i)]; }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+  T& back() { return (*this)[this->size() - 1]; }
+  const T& back() const { return (*this)[this->size() - 1]; }
 
  private:
   size_t within(size_t i) const {
-    if (i >= size()) past_the_end(i, size());
+    if (i >= this->size()) past_the_end(i, this->size());
     return i;
   }
-  [[noreturn]] static void past_the_end(size_t i, size_t size);
 };
+
+using Dims = Checked<int64_t>;  // sizes, or numbers of dimensions
 
 // Element types by XLA's names. The order is the identity used in program keys and on disk: append
 // only.

@@ -18,7 +18,7 @@ class Value {
   Value(Builder* builder, int32_t id) : builder_(builder), id_(id) {}
 
   explicit operator bool() const { return builder_ != nullptr; }
-  Builder& builder() const { return *builder_; }
+  Builder& builder() const;  // Error where null
   int32_t id() const { return id_; }
   const Type& type() const;
   DType dtype() const { return type().dtype; }
@@ -32,6 +32,6 @@ class Value {
   int32_t id_ = -1;
 };
 
-using Values = std::vector<Value>;
+using Values = Checked<Value>;
 
 }  // namespace torch_tpu::hlo

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lower/dims.h"
 #include "lower/families.h"
 #include "lower/maths.h"
 #include "lower/pool.h"
@@ -52,8 +53,6 @@ Value divisor(Value like, const Pool& pool, const Dims& in, const Dims& out, boo
   return all;
 }
 
-Dims last(Value x, int64_t n) { return {x.dims().end() - n, x.dims().end()}; }
-
 void require_divisor(const std::optional<int64_t>& divisor_override) {
   if (divisor_override && *divisor_override == 0) throw UserError("divisor must be not zero");
 }
@@ -71,7 +70,7 @@ Value avg_pool(Value x, const Dims& kernel, const Dims& stride, const Dims& padd
   require_divisor(divisor_override);
   const Pool pool(N, kernel, stride, padding, {1}, ceil_mode);
   const int64_t first = x.rank() - N;
-  const Dims in = last(x, N);
+  const Dims in = last_dims(x, N);
   hlo::Window window = hlo::Window::of_rank(x.rank());
   Dims out;
   for (int64_t i = 0; i < N; ++i) {
@@ -95,7 +94,7 @@ Value avg_pool_backward(Value grad, Value x, const Dims& kernel, const Dims& str
   require_divisor(divisor_override);
   const Pool pool(N, kernel, stride, padding, {1}, ceil_mode);
   const int64_t first = x.rank() - N;
-  const Dims in = last(x, N), out = last(grad, N);
+  const Dims in = last_dims(x, N), out = last_dims(grad, N);
   Value g = widen(grad);
   g = g / divisor(g, pool, in, out, count_include_pad, divisor_override);
   hlo::Window window = hlo::Window::of_rank(x.rank());

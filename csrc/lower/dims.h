@@ -29,6 +29,14 @@ inline Dims all_dims(int64_t rank) {
 }
 inline Dims all_dims(Value x) { return all_dims(x.rank()); }
 
+// The last n sizes, of a tensor that may have fewer: Error then.
+inline Dims last_dims(const Dims& dims, int64_t n) {
+  Dims last(n);
+  for (int64_t i = 0; i < n; ++i) last[i] = dims[dims.size() - n + i];
+  return last;
+}
+inline Dims last_dims(Value x, int64_t n) { return last_dims(x.dims(), n); }
+
 // The dims as a set of real dimensions of x, ascending: what a reduction takes. Empty for a rank-0
 // x.
 inline Dims wrap(const Dims& dims, Value x) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lower/dims.h"
 #include "lower/families.h"
 #include "lower/indexing.h"
 #include "lower/maths.h"
@@ -40,7 +41,7 @@ DType place_type(int64_t plane) { return plane < (int64_t{1} << 31) ? DType::s32
 
 // x's elements as candidates, each at its own place.
 Best candidates(Value x, int64_t n) {
-  const Dims plane(x.dims().end() - n, x.dims().end());
+  const Dims plane = last_dims(x, n);
   const int64_t size = hlo::numel(plane);
   Value places = reshape(hlo::iota(x.builder(), {place_type(size), {size}}, 0), plane);
   return {x, hlo::broadcast_to(places, x.dims())};
@@ -133,8 +134,8 @@ Values max_pool_with_indices(Value x, const Dims& kernel, const Dims& stride, co
 
 // grad added at `indices` of planes of zeros, in the accumulating dtype.
 Value add_at(Value grad, Value indices, const Dims& dims, int64_t n) {
-  const int64_t plane = hlo::numel({dims.end() - n, dims.end()}), total = hlo::numel(dims);
-  const int64_t each_plane = hlo::numel({grad.dims().end() - n, grad.dims().end()});
+  const int64_t plane = hlo::numel(last_dims(dims, n)), total = hlo::numel(dims);
+  const int64_t each_plane = hlo::numel(last_dims(grad, n));
   if (total == 0 || grad.numel() == 0) return hlo::full(grad.builder(), {grad.dtype(), dims}, 0);
   Value at = reshape(indices, {total / plane, each_plane});
   at = at + hlo::iota(at.builder(), at.type(), 0) * static_cast<double>(plane);

@@ -143,10 +143,12 @@ Values fused_rms_norm_backward(Value grad, Value x, const Dims& normalized_shape
 // x as [n, groups, channels a group, elements a channel], statistics over the last two.
 struct Groups {
   Dims split, channel, statistic;
-  Groups(int64_t n, int64_t c, int64_t hxw, int64_t groups)
-      : split{n, groups, c / groups, hxw},
-        channel{1, groups, c / groups, 1},
-        statistic{n, groups, 1, 1} {}
+  Groups(int64_t n, int64_t c, int64_t hxw, int64_t groups) : statistic{n, groups, 1, 1} {
+    if (groups <= 0)
+      throw UserError("Expected num groups to be greater than 0, got " + std::to_string(groups));
+    split = {n, groups, c / groups, hxw};
+    channel = {1, groups, c / groups, 1};
+  }
   Dims reduced() const { return {2, 3}; }
 };
 
@@ -236,6 +238,9 @@ BatchNorm batch_norm(Value x, const std::optional<Value>& weight, const std::opt
       result.running_var =
           updated(running_var, reshape(variance, channels) * (n / (n - 1)), momentum);
   } else {
+    if (!running_mean || !running_var)
+      throw UserError(
+          "running_mean and running_var must be given where a batch norm is not trained");
     m = reshape(convert(*running_mean, z.dtype()), shape);
     variance = reshape(convert(*running_var, z.dtype()), shape);
   }

@@ -330,3 +330,36 @@ def test_rank_that_nothing_refuses_is_an_internal_error_that_names_the_call():
     with pytest.raises(RuntimeError, match=r"internal error .*_pool3d_backward of Float\[2, 3\], "):
         torch.ops.aten._adaptive_avg_pool3d_backward(x, x)
     assert (x + 1).sum().item() == 12
+
+
+# Calls that PyTorch's Python functions never make: each ended the process.
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda x: torch.ops.aten.native_batch_norm(x, None, None, None, x[0], False, 0.1, 0.0),
+            "running_mean and running_var must either both be None or neither be None",
+        ),
+        (
+            lambda x: torch.ops.aten.native_batch_norm(x, None, None, None, None, False, 0.1, 0.0),
+            "running_mean and running_var must be given",
+        ),
+        (
+            lambda x: torch.ops.aten.native_group_norm(x, None, None, 2, 3, 1, 0, 1e-5),
+            "Expected num groups to be greater than 0, got 0",
+        ),
+        (
+            lambda x: torch.ops.aten.reflection_pad1d_backward(x, x, []),
+            "padding size is expected to be 2, but got: 0",
+        ),
+        (
+            lambda x: torch.ops.aten.max_pool3d_with_indices_backward(
+                x[0, 0], x, [7], [1, 1], [], [1], False, x
+            ),
+            "max_pool3d: stride must either be omitted",
+        ),
+    ],
+)
+def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
+    with pytest.raises((RuntimeError, ValueError), match=text):
+        call(torch.ones(2, 3, device="tpu"))

@@ -34,6 +34,8 @@ void batch_norm(CheckArgs a) {
   const at::Tensor &x = a[0].toTensor(), weight = optional_tensor(a[1]),
                    bias = optional_tensor(a[2]), mean = optional_tensor(a[3]),
                    var = optional_tensor(a[4]);
+  TORCH_CHECK_VALUE(mean.defined() == var.defined(),
+                    "running_mean and running_var must either both be None or neither be None");
   if (at::native::is_mixed_type(x, weight, bias, mean, var))
     at::native::check_mixed_data_type(x, weight, bias, mean, var);
 }

@@ -42,6 +42,13 @@ void pixel_unshuffle(CheckArgs a) {
   at::native::check_pixel_unshuffle_shapes(a[0].toTensor(), a[1].toInt());
 }
 
+// PyTorch's meta functions read the paddings that they expect, and no fewer.
+template <int N, int kAt>
+void paddings(CheckArgs a) {
+  const auto given = a[kAt].toIntVector().size();
+  TORCH_CHECK(given == 2 * N, "padding size is expected to be ", 2 * N, ", but got: ", given);
+}
+
 }  // namespace
 
 void add_pooling_checks(CheckTable& table) {
@@ -52,6 +59,12 @@ void add_pooling_checks(CheckTable& table) {
       {"aten::max_unpool3d", max_unpool<3>},
       {"aten::grid_sampler_2d", grid_sampler_2d},
       {"aten::grid_sampler_3d", grid_sampler_3d},
+      {"aten::reflection_pad1d_backward", paddings<1, 2>},
+      {"aten::reflection_pad2d_backward", paddings<2, 2>},
+      {"aten::reflection_pad3d_backward", paddings<3, 2>},
+      {"aten::replication_pad1d_backward", paddings<1, 2>},
+      {"aten::replication_pad2d_backward", paddings<2, 2>},
+      {"aten::replication_pad3d_backward", paddings<3, 2>},
       {"aten::pixel_shuffle", pixel_shuffle},
       {"aten::pixel_unshuffle", pixel_unshuffle},
   });

@@ -180,7 +180,7 @@ TEST(Builder, refuses_what_it_cannot_build) {
   EXPECT_EQ(error_of([&] { b.parameter(5, {f32, {-1}}); }), "type f32[-1]: negative size");
   EXPECT_EQ(error_of([&] { add(x, n); }), "add of f32[2,3], s32[3]: dtypes differ");
   EXPECT_EQ(error_of([&] { add(x, Value()); }), "add of f32[2,3], null: an operand is null");
-  EXPECT_EQ(error_of([&] { Value().type(); }), "a null hlo::Value was used");
+  EXPECT_EQ(error_of([&] { Value().type(); }), "None was used as a tensor");
   EXPECT_EQ(error_of([&] { x.dim(2); }), "dimension 2 is out of range for f32[2,3]");
   EXPECT_EQ(error_of([&] { add(x, other.parameter(0, {f32, {2, 3}})); }),
             "add: an operand belongs to another builder");
