@@ -293,3 +293,22 @@ def test_aotautograd_wraps_only_what_it_has_something_to_do_for(f, bare):
         out = torch.compile(f, backend=backend, fullgraph=True, dynamic=False)(grad_x)
         assert all(o.requires_grad for o in torch.utils._pytree.tree_leaves(out))
         assert calls[-1].__name__ != "call_bare"
+
+
+def test_a_subclass_that_aotautograd_takes_apart_is_put_together_again():
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    def two():
+        return TwoTensor(torch.ones(3, device="tpu"), torch.zeros(3, device="tpu"))
+
+    y = torch.arange(3.0, device="tpu")
+    one = compiled(lambda t: t * 2 + 1)(two())
+    assert type(one) is TwoTensor
+    assert one.a.tolist() == [3, 3, 3]
+    assert one.b.tolist() == [1, 1, 1]
+    mixed, plain = compiled(lambda t, y: (t + y, y * 2))(two(), y)
+    assert type(mixed) is TwoTensor
+    assert mixed.a.tolist() == [1, 2, 3]
+    assert mixed.b.tolist() == [0, 1, 2]
+    assert type(plain) is torch.Tensor
+    assert plain.tolist() == [0, 2, 4]

@@ -197,3 +197,14 @@ def is_bare(context: torch._guards.TracingContext | None) -> bool:
         or meta.num_graphsafe_rng_states
         or not all(isinstance(m, PlainTensorMeta) for m in subclasses)
     )
+
+
+def has_subclass(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> bool:
+    """Whether a tensor subclass that AOTAutograd takes apart goes into Dynamo's graph or arises in
+    it. Its metadata does not tell: a compiler sees that of the parts, which are plain.
+    """
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    made = (n.meta.get("example_value") for n in gm.graph.nodes)
+    values = torch.utils._pytree.tree_leaves((list(inputs), list(made)))
+    return any(is_traceable_wrapper_subclass(v) for v in values)
