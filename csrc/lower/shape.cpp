@@ -318,10 +318,34 @@ Value as_strided(Value x, Dims sizes, Dims strides, std::optional<int64_t> offse
   const Strided s(x, std::move(sizes), std::move(strides), offset);
   return view::read(x, s.window, s.plan, s.starts);
 }
+bool is_complex(Value x) { return x.dtype() == DType::c64 || x.dtype() == DType::c128; }
+
+// Whether elements have the same bits.
+Value identical(Value a, Value b) {
+  if (is_complex(a))
+    return identical(hlo::real(a), hlo::real(b)) & identical(hlo::imag(a), hlo::imag(b));
+  if (!hlo::is_floating(a.dtype())) return a == b;
+  return hlo::compare_total_order(a, b, hlo::Compare::eq);
+}
+
+// Functionalization writes to a view of an overlapping window by writing the whole window: there
+// the elements that did not change must not undo a write to the place that they share. CPU's order
+// decides, if PyTorch does not refuse to trace the write.
 Value as_strided_scatter(Value x, Value src, Dims sizes, Dims strides,
                          std::optional<int64_t> offset) {
-  const Strided s(x, std::move(sizes), std::move(strides), offset);
-  return view::write(x, s.window, s.plan, s.starts, convert(src, x.dtype()));
+  const Strided s(x, sizes, strides, offset);
+  src = convert(src, x.dtype());
+  if (view::is_non_overlapping(s.window)) return view::write(x, s.window, s.plan, s.starts, src);
+  const int64_t n = x.numel();
+  Value places = reshape(iota(x.builder(), {DType::s64, {n}}, 0), x.dims());
+  places = as_strided(places, sizes, strides, offset);
+  const Value old = view::read(x, s.window, s.plan, s.starts);
+  places = select(identical(old, src), hlo::full(x.builder(), places.type(), n), places);
+  const hlo::ScatterDims flat{{}, {0}, {}, {}, {0}, 1};  // n is out of range: nothing is written
+  auto replace = [](const Values&, const Values& b) { return b; };
+  return reshape(hlo::scatter({flatten(x)}, reshape(places, {places.numel(), 1}), {flatten(src)},
+                              flat, replace)[0],
+                 x.dims());
 }
 
 // ---- sliding windows
