@@ -312,3 +312,11 @@ def test_a_subclass_that_aotautograd_takes_apart_is_put_together_again():
     assert mixed.b.tolist() == [0, 1, 2]
     assert type(plain) is torch.Tensor
     assert plain.tolist() == [0, 2, 4]
+
+
+def test_compiled_autograd_hands_over_lists():
+    model, x = nn.Linear(4, 3).to("tpu"), torch.randn(2, 4, device="tpu")
+    expected = torch.autograd.grad(model(x).sum(), model.weight)[0]
+    with torch._dynamo.config.patch(compiled_autograd=True):
+        torch.compile(lambda x: model(x).sum().backward(), backend="tpu")(x)
+    torch.testing.assert_close(model.weight.grad, expected)

@@ -11,7 +11,7 @@ import torch
 
 from torch_tpu.compile import fake_results
 from torch_tpu.compile.graph import GraphProgram, num_returned_now
-from torch_tpu.compile.outputs import has_subclass, is_bare
+from torch_tpu.compile.outputs import is_bare, takes_its_inputs_only
 from torch_tpu.compile.random_state import register_shapes
 from torch_tpu.compile.symbolic import SymbolicProgram, is_symbolic
 
@@ -74,8 +74,7 @@ def tpu_backend(
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=True,
     )(gm, example_inputs)
-    owned = itertools.chain(gm.parameters(), gm.buffers())
-    if len(bare) != 1 or next(owned, None) is not None or has_subclass(gm, example_inputs):
+    if len(bare) != 1 or not takes_its_inputs_only(gm, example_inputs):
         return wrapped
     call = bare[0]
 

@@ -7,6 +7,7 @@ of its storage is handed back without the rest of that storage, so its storage o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -181,12 +182,9 @@ def is_bare(context: torch._guards.TracingContext | None) -> bool:
     written or an alias: AOTAutograd's wrapper (1.7 us a call, a tenth of a tiny graph's) then only
     passes them on.
     """
-    from torch._functorch._aot_autograd.schemas import PlainTensorMeta
-
     meta = context.fw_metadata if context is not None else None
     if meta is None:
         return False
-    subclasses = meta.subclass_inp_meta + meta.subclass_fw_graph_out_meta
     return not (
         any(i.mutates_data or i.mutates_metadata for i in meta.input_info)
         or meta.num_outputs_aliased
@@ -195,16 +193,20 @@ def is_bare(context: torch._guards.TracingContext | None) -> bool:
         or meta.grad_enabled_mutation is not None
         or meta.tokens
         or meta.num_graphsafe_rng_states
-        or not all(isinstance(m, PlainTensorMeta) for m in subclasses)
     )
 
 
-def has_subclass(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> bool:
-    """Whether a tensor subclass that AOTAutograd takes apart goes into Dynamo's graph or arises in
-    it. Its metadata does not tell: a compiler sees that of the parts, which are plain.
+def takes_its_inputs_only(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> bool:
+    """Whether AOTAutograd calls the compiled graph with exactly Dynamo's inputs: there are no
+    parameters to add, no lists to flatten and no tensor subclasses to take apart, which its
+    metadata does not tell: a compiler sees that of the parts.
     """
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-    made = (n.meta.get("example_value") for n in gm.graph.nodes)
-    values = torch.utils._pytree.tree_leaves((list(inputs), list(made)))
-    return any(is_traceable_wrapper_subclass(v) for v in values)
+    if next(itertools.chain(gm.parameters(), gm.buffers()), None) is not None:
+        return False
+    if not all(isinstance(x, torch.Tensor) for x in inputs):
+        return False
+    made = [n.meta.get("example_value") for n in gm.graph.nodes]
+    values = torch.utils._pytree.tree_leaves((list(inputs), made))
+    return not any(is_traceable_wrapper_subclass(v) for v in values)
