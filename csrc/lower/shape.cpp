@@ -353,6 +353,11 @@ Value as_strided_scatter(Value x, Value src, Dims sizes, Dims strides,
 // out[.., w, .., i] = x[.., w * step + i, ..]: dimension `dim` counts the windows, a new last one
 // is inside them.
 Value unfold(Value x, int64_t dim, int64_t size, int64_t step) {
+  const int64_t room = x.rank() == 0 ? 1 : x.dim(wrap(dim, x.rank()));
+  if (size > room)
+    throw UserError("maximum size for tensor at dimension " + std::to_string(dim) + " is " +
+                    std::to_string(room) + " but size is " + std::to_string(size));
+  if (step <= 0) throw UserError("step is " + std::to_string(step) + " but must be > 0");
   if (x.rank() == 0)
     return size == 0 ? hlo::full(x.builder(), {x.dtype(), {0}}, 0) : reshape(x, {1});
   dim = wrap(dim, x.rank());

@@ -236,6 +236,26 @@ Value place_type(Value i, bool out_int32) {
   return convert(i, out_int32 ? DType::s32 : DType::s64);
 }
 
+// PyTorch's refusals of values that are not rows beside the sorted ones.
+void require_rows(Value sorted, Value x) {
+  if (x.rank() == 0 && sorted.rank() != 1)
+    throw UserError(
+        "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
+        "is 1, but we got boundaries tensor dim(" +
+        std::to_string(sorted.rank()) + ") and input value's dim(0) numel(1)");
+  if (sorted.rank() == 0)
+    throw UserError(
+        "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+        "dimension");
+  const bool rows = sorted.rank() == x.rank() &&
+                    std::equal(x.dims().begin(), x.dims().end() - 1, sorted.dims().begin());
+  if (sorted.rank() != 1 && !rows)
+    throw UserError(
+        "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+        "of boundaries tensor and input value tensor must match, but we got boundaries tensor " +
+        hlo::str(sorted.dims()) + " and input value tensor " + hlo::str(x.dims()));
+}
+
 // Where each value would be inserted into the sorted row (see `search`); `sorter` orders the row
 // first.
 Value searchsorted(Context& ctx, Value sorted_sequence, Arg self, bool out_int32, bool right,
@@ -248,6 +268,7 @@ Value searchsorted(Context& ctx, Value sorted_sequence, Arg self, bool out_int32
         "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
         "right was True");
   }
+  require_rows(sorted_sequence, as_value(self));
   Value row = sorted_sequence;
   if (sorter) {
     Value order = convert(*sorter, DType::s64);

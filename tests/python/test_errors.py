@@ -363,3 +363,22 @@ def test_rank_that_nothing_refuses_is_an_internal_error_that_names_the_call():
 def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
     with pytest.raises((RuntimeError, ValueError), match=text):
         call(torch.ones(2, 3, device="tpu"))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda device: F.channel_shuffle(torch.ones(2, 4, 2, 2, device=device), 0),
+        lambda device: torch.ops.aten.unfold_copy(torch.ones(2, 3, device=device), 0, 1, 0),
+        lambda device: torch.ops.aten.unfold_copy(torch.ones(2, 3, device=device), 0, 9, 1),
+        lambda device: torch.searchsorted(
+            torch.ones(0, 3, device=device), torch.ones(2, device=device)
+        ),
+        lambda device: torch.searchsorted(
+            torch.ones(2, 3, device=device), torch.ones(3, 2, device=device)
+        ),
+        lambda device: torch.searchsorted(torch.ones(2, 3, device=device), 1.0),
+    ],
+)
+def test_numbers_that_are_divided_by_are_checked_first(f):  # some of these ended the process
+    assert_same_error(f)

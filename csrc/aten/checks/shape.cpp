@@ -56,6 +56,17 @@ void roll(CheckArgs a) {
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
 }
 
+void channel_shuffle(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  const int64_t groups = a[1].toInt();
+  TORCH_CHECK(x.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
+              x.sizes());
+  TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive.",
+              " Value of groups:", groups);
+  TORCH_CHECK(x.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ",
+              x.size(1), " channels and ", groups, " groups.");
+}
+
 void repeat(CheckArgs a) {
   const at::Tensor& x = a[0].toTensor();
   std::vector<int64_t> sizes = a[1].toIntVector();
@@ -84,6 +95,7 @@ void add_shape_checks(CheckTable& table) {
       {"aten::_add_relu_.Scalar", receives_binary<0>},
       {"aten::flip", flip},
       {"aten::stack", stack},
+      {"aten::channel_shuffle", channel_shuffle},
       {"aten::roll", roll},
       {"aten::repeat", repeat},
   });
