@@ -124,10 +124,16 @@ Value unfinished(Value step, Value last, double eps) {
 }
 
 // dx/da for x a draw of Gamma(a). With P the distribution function, p its density:
-//   x <= max(1, a)   P / p = x S / a,  S = sum over k of x^k / ((a + 1) .. (a + k)): -(x / a) (S
-//   (log x - psi(a + 1)) + S') x above          (1 - P) / p = x H, H the continued fraction of Q: x
-//   H (log x - psi(a) + (log H)') a > 1e4, within 20 deviations   the Cornish-Fisher expansion x(z,
-//   a) at constant z, where these need thousands of terms
+//
+//   x <= max(1, a): P / p = x S / a, S = sum over k of x^k / ((a + 1) .. (a + k)), which gives
+//     -(x / a) (S (log x - psi(a + 1)) + S')
+//
+//   x above: (1 - P) / p = x H, H the continued fraction of Q, which gives
+//     x H (log x - psi(a) + (log H)')
+//
+//   a > 1e4, within 20 deviations: the Cornish-Fisher expansion x(z, a) at constant z, where these
+//     need thousands of terms
+//
 // 0 at x = 0. NaN for a <= 0, NaN, inf.
 Value gamma_draw_slope(Value a0, Value x0) {
   auto [a, x] = broadcast(convert(a0, DType::f64), convert(x0, DType::f64));
