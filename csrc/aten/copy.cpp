@@ -10,6 +10,7 @@
 #include "aten/errors.h"
 #include "aten/run.h"
 #include "aten/storage.h"
+#include "aten/unboxed.h"
 #include "view/view.h"
 
 namespace torch_tpu::aten {
@@ -27,8 +28,7 @@ Callable& copy_callable() {
 
 // dst's contents become src's, converted and broadcast, by a program on the device.
 void copy_on_device(const at::Tensor& src, const at::Tensor& dst) {
-  torch::jit::Stack stack{dst, src, false};
-  copy_callable()(&stack);
+  copy_callable().run(Borrowed(dst, src, false).data());
 }
 
 // Whether an array in src's own dense shape is, as it lies, what dst's storage should hold.

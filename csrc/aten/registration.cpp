@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the boxed kernel in place for every operator that has a lowering, and for all others as
-// PrivateUse1's fallback (decomposition, host fallback or a clear error).
+// Puts the kernel in place for every operator that has a lowering, and for all others as
+// PrivateUse1's boxed fallback (decomposition, host fallback or a clear error).
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
@@ -10,6 +10,7 @@
 #include "aten/op_plan.h"
 #include "aten/registration.h"
 #include "aten/run.h"
+#include "aten/unboxed.h"
 
 namespace torch_tpu::aten {
 namespace {
@@ -130,6 +131,7 @@ bool wants_kernel(const c10::OperatorHandle& op) {
 
 void register_kernels() {
   static auto* libraries = new std::vector<torch::Library>();
+  static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
   const lower::Registry& registry = lower::Registry::global();
   std::set<std::string> bases;
   for (const auto& [name, entry] : registry.entries()) {
@@ -153,8 +155,14 @@ void register_kernels() {
       if (!op || !wants_kernel(*op)) continue;
       const OpPlan plan(*op);
       if (!plan.entry) continue;
-      aten.impl(full_name(n).c_str() + 6,
-                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(*op)));
+      if (auto unboxed = unboxed_kernel(*op)) {
+        handles->push_back(c10::Dispatcher::singleton().registerImpl(
+            n, c10::DispatchKey::PrivateUse1, std::move(*unboxed), std::nullopt, nullptr,
+            "torch_tpu's unboxed kernel"));
+      } else {
+        aten.impl(full_name(n).c_str() + 6,
+                  torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(*op)));
+      }
     }
   }
   libraries->emplace_back(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__,

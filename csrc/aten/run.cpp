@@ -901,7 +901,7 @@ struct Callable::Call {
     return c;
   }
 
-  void launch(const Compiled& c, std::vector<Array>& results) {
+  void launch(const Compiled& c, Array* results) {
     Array rng;
     if (c.draws > 0) {
       std::optional<at::Generator> g;
@@ -932,7 +932,7 @@ struct Callable::Call {
     }
   }
 
-  at::Tensor fresh_tensor(const Compiled::Fresh& f, std::vector<Array>& results) {
+  at::Tensor fresh_tensor(const Compiled::Fresh& f, Array* results) {
     if (f.output < 0) return {};
     return make_tensor(*device, f.dtype, f.sizes, f.strides,
                        std::move(results[static_cast<size_t>(f.output)]));
@@ -963,7 +963,20 @@ int64_t Callable::alias_bytes() const {
 }
 
 void Callable::operator()(torch::jit::Stack* stack) {
-  const c10::IValue* args = stack->data() + (stack->size() - plan_->num_args);
+  const auto first = stack->end() - static_cast<std::ptrdiff_t>(plan_->num_args);
+  Results fresh = run(&*first);
+  if (plan_->schema) {
+    Results all;
+    auto next = fresh.begin();
+    for (const int argument : plan_->returns)
+      all.push_back(argument >= 0 ? first[argument] : std::move(*next++));
+    fresh = std::move(all);
+  }
+  stack->erase(first, stack->end());
+  for (c10::IValue& v : fresh) stack->push_back(std::move(v));
+}
+
+Callable::Results Callable::run(const c10::IValue* args) {
   if (plan_->number_check) plan_->number_check(args);
   for (int attempt = 0; attempt < 3; ++attempt) {
     Call call(*this, args);
@@ -971,19 +984,10 @@ void Callable::operator()(torch::jit::Stack* stack) {
       call.collect();
       std::shared_ptr<const Compiled> c = call.compiled();
       if (!c) continue;  // an out= tensor was resized
-      if (c->host_fallback) {
-        {
-          std::lock_guard lock(g_counts_mutex);
-          g_fallback_counts[plan_->name]++;
-        }
-        at::native::cpu_fallback(*plan_->op, stack);
-        return;
-      }
-      std::vector<Array> results;
-      results.reserve(c->program->outputs.size());
-      call.launch(*c, results);
-      push_results(call, *c, results, stack);
-      return;
+      if (c->host_fallback) return run_on_host(args);
+      c10::SmallVector<Array, 4> arrays(c->program->outputs.size());
+      call.launch(*c, arrays.data());
+      return results_of(call, *c, arrays.data());
     } catch (const hlo::Error&) {
       if (!plan_->op) rethrow(plan_->name);  // a graph
       rethrow(plan_->name + " of " +
@@ -995,34 +999,44 @@ void Callable::operator()(torch::jit::Stack* stack) {
   TORCH_CHECK(false, plan_->name, ": internal error: the out= tensors did not settle");
 }
 
-void Callable::push_results(Call& call, const Compiled& c, std::vector<Array>& results,
-                            torch::jit::Stack* stack) {
-  std::vector<c10::IValue> out;
-  size_t next = 0;
+Callable::Results Callable::run_on_host(const c10::IValue* args) const {
+  {
+    std::lock_guard lock(g_counts_mutex);
+    g_fallback_counts[plan_->name]++;
+  }
+  torch::jit::Stack stack(args, args + plan_->num_args);
+  at::native::cpu_fallback(*plan_->op, &stack);
+  Results fresh;
+  for (size_t i = 0; i < plan_->returns.size(); ++i)
+    if (plan_->returns[i] < 0) fresh.push_back(std::move(stack.at(i)));
+  return fresh;
+}
+
+Callable::Results Callable::results_of(Call& call, const Compiled& c, Array* arrays) const {
+  Results out;
   if (!plan_->schema) {
-    for (const Compiled::Fresh& f : c.fresh) out.emplace_back(call.fresh_tensor(f, results));
-  } else {
-    size_t num_lists = 0;
-    for (size_t i = 0; i < plan_->returns.size(); ++i)
-      num_lists += plan_->returns[i] < 0 && plan_->returns_list[i];
-    const size_t num_single = static_cast<size_t>(plan_->num_fresh) - num_lists;
-    const size_t list_length = num_lists ? (c.fresh.size() - num_single) / num_lists : 0;
-    for (size_t i = 0; i < plan_->returns.size(); ++i) {
-      if (plan_->returns[i] >= 0) {
-        out.push_back(call.args[plan_->returns[i]]);
-      } else if (plan_->returns_list[i]) {
-        c10::List<at::Tensor> list;
-        for (size_t k = 0; k < list_length; ++k)
-          list.push_back(call.fresh_tensor(c.fresh[next++], results));
-        out.emplace_back(std::move(list));
-      } else {
-        const Compiled::Fresh& f = c.fresh.at(next++);
-        out.push_back(f.number.isNone() ? c10::IValue(call.fresh_tensor(f, results)) : f.number);
-      }
+    for (const Compiled::Fresh& f : c.fresh) out.emplace_back(call.fresh_tensor(f, arrays));
+    return out;
+  }
+  size_t num_lists = 0;
+  for (size_t i = 0; i < plan_->returns.size(); ++i)
+    num_lists += plan_->returns[i] < 0 && plan_->returns_list[i];
+  const size_t num_single = static_cast<size_t>(plan_->num_fresh) - num_lists;
+  const size_t list_length = num_lists ? (c.fresh.size() - num_single) / num_lists : 0;
+  size_t next = 0;
+  for (size_t i = 0; i < plan_->returns.size(); ++i) {
+    if (plan_->returns[i] >= 0) continue;
+    if (plan_->returns_list[i]) {
+      c10::List<at::Tensor> list;
+      for (size_t k = 0; k < list_length; ++k)
+        list.push_back(call.fresh_tensor(c.fresh[next++], arrays));
+      out.emplace_back(std::move(list));
+    } else {
+      const Compiled::Fresh& f = c.fresh.at(next++);
+      out.push_back(f.number.isNone() ? c10::IValue(call.fresh_tensor(f, arrays)) : f.number);
     }
   }
-  stack->erase(stack->end() - static_cast<std::ptrdiff_t>(plan_->num_args), stack->end());
-  for (c10::IValue& v : out) stack->push_back(std::move(v));
+  return out;
 }
 
 Callable& callable_of(const c10::OperatorHandle& op) {
@@ -1069,11 +1083,11 @@ Array resized(const Array& value, int64_t nbytes) {
   v = want <= have ? hlo::slice_in_dim(v, 0, 0, want)
                    : hlo::pad(v, hlo::constant(b, v.dtype(), 0), {0}, {want - have}, {0});
   auto program = runtime::ProgramCache::global().get("resize_", b.finish({v}));
-  std::vector<Array> results;
+  Array result;
   DeviceArray* operand = value.get();
   const bool donate = false;
-  runtime::launch(*program, value->device(), &operand, &donate, results);
-  return results.at(0);
+  runtime::launch(*program, value->device(), &operand, &donate, &result);
+  return result;
 }
 
 }  // namespace torch_tpu::aten

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
+#include <c10/util/SmallVector.h>
 
 #include <functional>
 #include <memory>
@@ -33,6 +34,10 @@ class Callable {
   Callable(const Callable&) = delete;
   Callable& operator=(const Callable&) = delete;
 
+  // Fresh results, in the schema's order; what is written is an argument.
+  using Results = c10::SmallVector<c10::IValue, 2>;
+  // Runs on the arguments of the schema. Does not take references to them.
+  Results run(const c10::IValue* args);
   // Pops the arguments, pushes the results.
   void operator()(torch::jit::Stack* stack);
   const OpPlan& plan() const { return *plan_; }
@@ -42,8 +47,8 @@ class Callable {
 
  private:
   struct Call;
-  void push_results(Call& call, const Compiled& c, std::vector<runtime::Array>& results,
-                    torch::jit::Stack* stack);
+  Results results_of(Call& call, const Compiled& c, runtime::Array* arrays) const;
+  Results run_on_host(const c10::IValue* args) const;
   std::unique_ptr<OpPlan> plan_;
   std::shared_ptr<const lower::Graph> graph_;
   std::vector<at::Tensor> metas_;

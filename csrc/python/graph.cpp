@@ -8,6 +8,7 @@
 
 #include "aten/run.h"
 #include "aten/storage.h"
+#include "aten/unboxed.h"
 #include "lower/graph.h"
 #include "python/bindings.h"
 
@@ -105,19 +106,20 @@ class CompiledGraph {
 
   // A list of tensors for a list or tuple of tensors.
   py::list operator()(const py::sequence& inputs) {
-    torch::jit::Stack stack;
-    stack.reserve(inputs.size());
-    for (const py::handle& x : inputs) {
+    const py::tuple held(inputs);  // for as long as they are borrowed
+    aten::Borrowed arguments;
+    for (const py::handle& x : held) {
       if (!THPVariable_Check(x.ptr())) throw py::type_error("a graph's inputs are tensors");
-      stack.emplace_back(THPVariable_Unpack(x.ptr()));
+      arguments.add(THPVariable_Unpack(x.ptr()));
     }
-    {
+    const auto run = [&] {
       py::gil_scoped_release no_gil;
-      callable_(&stack);
-    }
-    py::list out(stack.size());
-    for (size_t i = 0; i < stack.size(); ++i)
-      PyList_SET_ITEM(out.ptr(), i, THPVariable_Wrap(std::move(stack[i]).toTensor()));
+      return callable_.run(arguments.data());
+    };
+    aten::Callable::Results results = run();
+    py::list out(results.size());
+    for (size_t i = 0; i < results.size(); ++i)
+      PyList_SET_ITEM(out.ptr(), i, THPVariable_Wrap(std::move(results[i]).toTensor()));
     return out;
   }
   size_t num_programs() const { return callable_.num_programs(); }

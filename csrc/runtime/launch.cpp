@@ -26,7 +26,7 @@ class StackBuffer {
 }  // namespace
 
 void launch(const Program& program, Device& device, DeviceArray* const* operands,
-            const bool* donate, std::vector<Array>& results) {
+            const bool* donate, Array* results) {
   const size_t num_inputs = program.inputs.size();
   const size_t num_outputs = program.outputs.size() + program.checks.size();
   StackBuffer<PJRT_Buffer*, 32> inputs(num_inputs);
@@ -36,7 +36,8 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
   for (size_t i = 0; i < num_inputs; ++i) {
     const size_t operand = static_cast<size_t>(program.inputs[i]);
     inputs[i] = operands[operand]->buffer();
-    if (!donate[operand]) kept[num_kept++] = static_cast<int64_t>(i);
+    // Only those that would be donated: the plugin makes a set of them.
+    if (program.donatable[i] && !donate[operand]) kept[num_kept++] = static_cast<int64_t>(i);
   }
   const PJRT_Api* api = Device::client().plugin().api();
   try {
@@ -46,8 +47,7 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
     throw pjrt::Error(e.code(), program.name + ": " + e.what());
   }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
-    results.emplace_back(
-        new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
+    results[i] = Array(new DeviceArray(device, program.outputs[i], pjrt::Buffer(api, outputs[i])));
   }
   for (size_t i = 0; i < program.checks.size(); ++i) {
     const Program::Check& check = program.checks[i];
@@ -56,9 +56,9 @@ void launch(const Program& program, Device& device, DeviceArray* const* operands
                      check.message);
   }
   if (Device::config().blocking) {
-    for (Array& a : results) {
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
       try {
-        a->wait();
+        results[i]->wait();
       } catch (const pjrt::Error& e) {
         throw pjrt::Error(e.code(), program.name + ": " + e.what());
       }

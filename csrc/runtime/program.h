@@ -19,6 +19,7 @@ struct Program {
   std::vector<int> inputs;           // operand numbers that the executable takes
   std::vector<const Type*> outputs;  // results, checks not included
   std::vector<int> aliases;          // per result: the operand it may overwrite, or -1
+  std::vector<bool> donatable;       // per input: a result may overwrite it
   struct Check {
     const Type* type;            // of what it found, hlo::Builder::check
     const std::string* message;  // at an address that outlives the program
@@ -70,8 +71,8 @@ class ProgramCache {
 
 // Launches on `device`. `operands` are all operand arrays (those the program dropped are ignored);
 // `donate` says per operand whether its buffer may be consumed (the caller replaces it with a
-// result). Results are appended to `results`.
+// result). `results` has room for `program.outputs`.
 void launch(const Program& program, Device& device, DeviceArray* const* operands,
-            const bool* donate, std::vector<Array>& results);
+            const bool* donate, Array* results);
 
 }  // namespace torch_tpu::runtime

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <unordered_map>
@@ -70,6 +71,9 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
   for (size_t i = 0; i < num_results; ++i) program->outputs.push_back(intern(module.outputs[i]));
   program->aliases = std::move(module.aliases);
   program->aliases.resize(num_results);
+  for (int input : program->inputs)
+    program->donatable.push_back(std::ranges::find(program->aliases, input) !=
+                                 program->aliases.end());
   for (size_t i = 0; i < module.checks.size(); ++i) {
     program->checks.push_back(
         {intern(module.outputs[num_results + i]), kept(std::move(module.checks[i]))});

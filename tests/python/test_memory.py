@@ -6,6 +6,8 @@ torch.OutOfMemoryError.
 from __future__ import annotations
 
 import gc
+import sys
+import weakref
 
 import pytest
 import torch
@@ -186,3 +188,50 @@ def test_addresses_are_unique_and_views_point_inside():
     assert a.data_ptr() and a.data_ptr() != b.data_ptr()
     assert a[2:].data_ptr() == a.data_ptr() + 8
     assert a.untyped_storage().data_ptr() == a.view(2, 2).untyped_storage().data_ptr()
+
+
+def kernels(x: torch.Tensor, y: torch.Tensor) -> list:
+    """One call of every signature that skips the dispatcher's stack, which owns its tensors."""
+    return [
+        lambda: torch.exp(x),
+        lambda: torch.add(x, y, alpha=3),
+        lambda: torch.lerp(x, y, x),
+        lambda: torch.pow(x, 2.0),
+        lambda: torch.clamp(x, -1, 1),
+        lambda: torch.addmm(x, x, y, beta=0.5),
+        lambda: torch.softmax(x, -1),
+        lambda: x.abs_(),
+        lambda: x.mul_(y),
+        lambda: x.fmod_(2.0),
+        lambda: x.sub_(y, alpha=2),
+    ]
+
+
+def test_a_kernel_keeps_no_reference_to_its_arguments():
+    x, y = torch.randn(64, 64).to("tpu"), torch.randn(64, 64).to("tpu")
+    alive = [weakref.ref(x), weakref.ref(y)]
+    counts = [sys.getrefcount(x), sys.getrefcount(y)]
+    before = torch.tpu.memory_allocated()
+    for call in kernels(x, y):
+        result = call()
+        assert result.device == x.device
+        assert (result is x) == (result.data_ptr() == x.data_ptr())
+        del result
+    del call
+    assert [sys.getrefcount(x), sys.getrefcount(y)] == counts
+    assert torch.tpu.memory_allocated() - before < 1024  # the numbers are kept
+    del x, y
+    gc.collect()
+    assert [r() for r in alive] == [None, None]
+    assert torch.tpu.memory_allocated() - before < 1024 - 2 * 64 * 64 * 4
+
+
+def test_a_failed_kernel_keeps_no_reference_either():
+    x, y = torch.randn(64, 64).to("tpu"), torch.randn(3, 5).to("tpu")
+    counts = [sys.getrefcount(x), sys.getrefcount(y)]
+    for call in (lambda: x + y, lambda: x @ y, lambda: x.add_(y), lambda: torch.addmm(x, x, y)):
+        with pytest.raises(RuntimeError):
+            call()
+    del call
+    gc.collect()
+    assert [sys.getrefcount(x), sys.getrefcount(y)] == counts
