@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -166,6 +167,8 @@ class Client {
   // bytes_in_use, bytes_limit, peak_bytes_in_use; nullopt where the plugin does not say
   std::optional<std::map<std::string, int64_t>> device_memory_stats(PJRT_Device* device) const;
 
+  // How a program for one device is compiled: portable, and on XLA:CPU so that NaNs are kept.
+  CompileOptions options_for(std::string_view stablehlo) const;
   LoadedExecutable compile(const std::string& stablehlo, const CompileOptions& options) const;
   // Throws Error if the bytes are not this plugin's.
   LoadedExecutable deserialize(const std::string& bytes, const CompileOptions& options) const;

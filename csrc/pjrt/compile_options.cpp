@@ -92,10 +92,7 @@ std::string CompileOptions::serialize() const {
   Message m;
   m.message(3, executable_build_options(*this));
   if (portable && devices == 1 && device_ids.empty()) m.varint(4, true);
-  // On, XLA:CPU's maximum and minimum lose NaNs; it is on by default.
-  Options all = {{"xla_cpu_enable_fast_min_max", false}};
-  for (const auto& [name, value] : overrides) all.insert_or_assign(name, value);
-  for (const auto& [name, value] : all) {
+  for (const auto& [name, value] : overrides) {
     Override visitor{name, {}};
     std::visit(visitor, value);
     Message entry;  // a map field is a list of {key, value}

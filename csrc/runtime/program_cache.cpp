@@ -55,14 +55,7 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& name, hlo::M
     if (it != impl_->programs.end()) return it->second;
   }
   pjrt::Client& client = Device::client();
-  pjrt::CompileOptions options;
-  options.portable = true;
-  // Of the library that XLA:CPU gives whole fusions to, the products and not the reductions: its
-  // maximum and minimum of a long row drop a NaN (plugins of PJRT 0.115).
-  if (client.platform_name() == "cpu") {
-    options.overrides["xla_cpu_experimental_ynn_fusion_type"] =
-        std::string("LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT");
-  }
+  const pjrt::CompileOptions options = client.options_for(module.text);
   auto program = std::make_shared<Program>();
   program->name = name;
   program->inputs = std::move(module.inputs);

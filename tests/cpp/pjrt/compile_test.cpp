@@ -99,5 +99,16 @@ TEST_P(Compile, refuses_bytes_that_are_no_program) {
   EXPECT_THROW(client().deserialize(cut, {}), Error);
 }
 
+TEST_P(Compile, overrides_options_only_where_a_nan_may_get_lost) {
+  const auto one = [](const std::string& operation) {
+    return "    %2 = \"" + operation + "\"(%0, %1) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n";
+  };
+  EXPECT_TRUE(client().options_for(one("stablehlo.add")).overrides.empty());
+  for (const char* name :
+       {"stablehlo.maximum", "stablehlo.reduce", "stablehlo.add_all", "chlo.add"})
+    EXPECT_EQ(client().options_for(one("stablehlo.add") + one(name)).overrides.size(), 2) << name;
+  EXPECT_TRUE(client().options_for("").portable);
+}
+
 }  // namespace
 }  // namespace torch_tpu::pjrt
