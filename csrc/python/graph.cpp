@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "aten/run.h"
+#include "aten/settings.h"
 #include "aten/storage.h"
 #include "aten/unboxed.h"
 #include "lower/graph.h"

@@ -11,7 +11,7 @@ void index_select(CheckArgs a) {
 }
 
 // An empty index: here the meta function asks for row 0 of the source, which is not there, so it is
-// not called (run.cpp) and what it says before that is said here. self, dim, index, source.
+// not called (build.cpp) and what it says before that is said here. self, dim, index, source.
 template <const char* kName>
 void index_rows(CheckArgs a) {
   const at::Tensor &self = a[0].toTensor(), &index = a[2].toTensor(), &source = a[3].toTensor();
