@@ -174,6 +174,13 @@ struct Build {
     return lower::Number::of(v.toInt());
   }
 
+  // How many reads the walk made of a tensor, a list or nothing.
+  size_t num_reads(const c10::IValue& v, size_t i) const {
+    if (v.isList()) return v.toListRef().size();
+    const bool written = std::ranges::find(plan.written, static_cast<int>(i)) != plan.written.end();
+    return v.isTensor() || (v.isNone() && written);
+  }
+
   Arg argument(Trace& t, const c10::IValue& v, size_t i) {
     if (v.isTensor()) return read_arg(t, call.reads[t.next_read++]);
     if (v.isTensorList() || v.isOptionalTensorList()) {
@@ -209,6 +216,7 @@ struct Build {
       return list;
     }
     if (v.isString()) return v.toStringRef();
+    t.next_read += num_reads(v, i);
     return std::monostate{};
   }
 
@@ -221,7 +229,7 @@ struct Build {
         out.push_back(argument(t, args[i], i));
         ++k;
       } else {
-        t.next_read += args[i].isTensor() ? 1 : args[i].isList() ? args[i].toListRef().size() : 0;
+        t.next_read += num_reads(args[i], i);
       }
     }
     if (plan.appends_options) {

@@ -79,6 +79,9 @@ void Call::collect() {
 void Call::collect(const c10::IValue& v, size_t i, bool written) {
   if (v.isTensor()) {
     collect_tensor(v.unsafeToTensorImpl(), written);
+  } else if (v.isNone() && written) {  // as the undefined tensor that C++ passes
+    written_reads.push_back(static_cast<int>(reads.size()));
+    collect_none();
   } else if (v.isNone() || v.isGenerator()) {
     key.push_back(1);
   } else if (v.isTensorList() || v.isOptionalTensorList()) {

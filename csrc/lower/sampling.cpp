@@ -150,12 +150,15 @@ Value poisson(Context& ctx, Value self, Ignored) {
   require_floating("poisson_cpu", self);
   if (self.numel() == 0) return self;
   Value rate = convert(self, DType::f32);
-  ctx.builder.check(hlo::any(rate < 0.0, all_dims(rate)),
+  Value valid = rate >= 0.0;  // NaN is not
+  ctx.builder.check(not_(hlo::all(valid, all_dims(valid))),
                     "RuntimeError: invalid Poisson rate, expected rate to be non-negative");
-  Value small = rate < 10.0;
+  Value small = rate < 10.0, large = and_(not_(small), hlo::is_finite(rate));
   Value some = fresh_stream(ctx), other = fresh_stream(ctx);
-  Value few = poisson_by_product(some, select(small, maximum(rate, 0.0), scalar(rate, 0)));
-  Value many = poisson_by_rejection(other, select(small, scalar(rate, 10), rate));
+  // The places that go the other way are given what ends soon.
+  Value few = poisson_by_product(some, select(and_(small, valid), rate, scalar(rate, 0)));
+  Value many = poisson_by_rejection(other, select(large, rate, scalar(rate, 10)));
+  many = select(large, many, rate);  // infinite
   return convert(select(small, few, many), self.dtype());
 }
 

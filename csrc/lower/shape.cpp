@@ -350,14 +350,20 @@ Value as_strided_scatter(Value x, Value src, Dims sizes, Dims strides,
 
 // ---- sliding windows
 // -------------------------------------------------------------------------------------------
-// out[.., w, .., i] = x[.., w * step + i, ..]: dimension `dim` counts the windows, a new last one
-// is inside them.
-Value unfold(Value x, int64_t dim, int64_t size, int64_t step) {
-  const int64_t room = x.rank() == 0 ? 1 : x.dim(wrap(dim, x.rank()));
+void require_window(const Dims& dims, int64_t dim, int64_t size, int64_t step) {
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  const int64_t room = rank == 0 ? 1 : dims[wrap(dim, rank)];
+  if (size < 0) throw UserError("size is " + std::to_string(size) + " but must be >= 0");
   if (size > room)
     throw UserError("maximum size for tensor at dimension " + std::to_string(dim) + " is " +
                     std::to_string(room) + " but size is " + std::to_string(size));
   if (step <= 0) throw UserError("step is " + std::to_string(step) + " but must be > 0");
+}
+
+// out[.., w, .., i] = x[.., w * step + i, ..]: dimension `dim` counts the windows, a new last one
+// is inside them.
+Value unfold(Value x, int64_t dim, int64_t size, int64_t step) {
+  require_window(x.dims(), dim, size, step);
   if (x.rank() == 0)
     return size == 0 ? hlo::full(x.builder(), {x.dtype(), {0}}, 0) : reshape(x, {1});
   dim = wrap(dim, x.rank());
@@ -376,10 +382,22 @@ Value unfold(Value x, int64_t dim, int64_t size, int64_t step) {
 // step) padded pieces are added.
 Value unfold_backward(Value grad, Dims sizes, int64_t dim, int64_t size, int64_t step) {
   const int64_t rank = static_cast<int64_t>(sizes.size());
-  if (rank == 0) return reshape(grad, {});
+  if (std::ranges::any_of(sizes, [](int64_t n) { return n < 0; }))
+    throw UserError("zeros: Dimension size must be non-negative.");
+  require_window(sizes, dim, size, step);
+  Dims unfolded = sizes;
+  if (rank > 0) unfolded[wrap(dim, rank)] = (sizes[wrap(dim, rank)] - size) / step + 1;
+  unfolded.push_back(size);
+  if (grad.dims() != unfolded)
+    throw UserError("unfold_backward: the gradient's shape is " + hlo::str(grad.dims()) +
+                    ", not that of the windows, " + hlo::str(unfolded));
+  if (rank == 0)
+    return size == 0 ? hlo::full(grad.builder(), {grad.dtype(), {}}, 0) : reshape(grad, {});
   dim = wrap(dim, rank);
   const DType acc = hlo::accumulate_type(grad.dtype());
-  const int64_t windows = grad.dim(dim), n = sizes[dim], chunks = (size + step - 1) / step;
+  const int64_t windows = grad.dim(dim), n = sizes[dim];
+  if (windows == 1) step = std::max<int64_t>(size, 1);  // it may be any number
+  const int64_t chunks = size / step + (size % step != 0);
   const Value y = move_dim(convert(grad, acc), rank, dim + 1);  // [.., windows, size, ..]
   Value total = hlo::full(grad.builder(), {acc, sizes}, 0);
   for (int64_t j = 0; j < chunks; ++j) {

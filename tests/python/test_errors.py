@@ -371,6 +371,12 @@ def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
         lambda device: F.channel_shuffle(torch.ones(2, 4, 2, 2, device=device), 0),
         lambda device: torch.ops.aten.unfold_copy(torch.ones(2, 3, device=device), 0, 1, 0),
         lambda device: torch.ops.aten.unfold_copy(torch.ones(2, 3, device=device), 0, 9, 1),
+        lambda device: torch.ops.aten.unfold_backward(
+            torch.ones(2, 3, device=device), [2, 3], 0, 1 << 62, 1 << 62
+        ),
+        lambda device: torch.ops.aten.unfold_backward(
+            torch.ones(2, 3, device=device), [1, -1], 0, 1, 1
+        ),
         lambda device: torch.searchsorted(
             torch.ones(0, 3, device=device), torch.ones(2, device=device)
         ),
@@ -380,5 +386,5 @@ def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
         lambda device: torch.searchsorted(torch.ones(2, 3, device=device), 1.0),
     ],
 )
-def test_numbers_that_are_divided_by_are_checked_first(f):  # some of these ended the process
+def test_numbers_that_shapes_follow_from_are_checked_first(f):  # some of these ended the process
     assert_same_error(f)

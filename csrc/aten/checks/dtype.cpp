@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/BinaryOps.h>
 
@@ -17,7 +18,27 @@ void no_complex(CheckArgs a) {
 }
 constexpr char kKthvalue[] = "kthvalue_cpu", kMedian[] = "median_cpu", kCummax[] = "cummax_cpu",
                kCummin[] = "cummin_cpu", kSearchsorted[] = "searchsorted_out_cpu",
-               kUnique[] = "unique", kAminmax[] = "aminmax_cpu";
+               kUnique[] = "unique", kAminmax[] = "aminmax_cpu", kBesselJ0[] = "bessel_j0_cpu",
+               kBesselJ1[] = "bessel_j1_cpu", kBesselY0[] = "bessel_y0_cpu",
+               kBesselY1[] = "bessel_y1_cpu", kModifiedBesselI0[] = "modified_bessel_i0_cpu",
+               kModifiedBesselI1[] = "modified_bessel_i1_cpu",
+               kModifiedBesselK0[] = "modified_bessel_k0_cpu",
+               kModifiedBesselK1[] = "modified_bessel_k1_cpu",
+               kScaledModifiedBesselK0[] = "scaled_modified_bessel_k0_cpu",
+               kScaledModifiedBesselK1[] = "scaled_modified_bessel_k1_cpu",
+               kSphericalBesselJ0[] = "spherical_bessel_j0_cpu", kAiryAi[] = "airy_ai_cpu";
+
+template <const char* kKernel>
+void only_floating(CheckArgs a) {
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (!at::isFloatingType(t)) refuse_dtype(kKernel, t);
+}
+constexpr char kSoftplusBackward[] = "softplus_backward_cpu", kPdist[] = "pdist";
+
+void pdist(CheckArgs a) {
+  at::maybe_wrap_dim(1, a[0].toTensor().dim());
+  only_floating<kPdist>(a);
+}
 
 void sort(CheckArgs a) {
   TORCH_CHECK(!a[0].toTensor().is_complex(), " Sort does not support complex dtypes on CPU");
@@ -71,6 +92,20 @@ void add_dtype_checks(CheckTable& table) {
       {"aten::searchsorted.Tensor", no_complex<kSearchsorted>},
       {"aten::searchsorted.Scalar", no_complex<kSearchsorted>},
       {"tpu::unique", no_complex<kUnique>},
+      {"aten::special_bessel_j0", no_complex<kBesselJ0>},
+      {"aten::special_bessel_j1", no_complex<kBesselJ1>},
+      {"aten::special_bessel_y0", no_complex<kBesselY0>},
+      {"aten::special_bessel_y1", no_complex<kBesselY1>},
+      {"aten::special_modified_bessel_i0", no_complex<kModifiedBesselI0>},
+      {"aten::special_modified_bessel_i1", no_complex<kModifiedBesselI1>},
+      {"aten::special_modified_bessel_k0", no_complex<kModifiedBesselK0>},
+      {"aten::special_modified_bessel_k1", no_complex<kModifiedBesselK1>},
+      {"aten::special_scaled_modified_bessel_k0", no_complex<kScaledModifiedBesselK0>},
+      {"aten::special_scaled_modified_bessel_k1", no_complex<kScaledModifiedBesselK1>},
+      {"aten::special_spherical_bessel_j0", no_complex<kSphericalBesselJ0>},
+      {"aten::special_airy_ai", no_complex<kAiryAi>},
+      {"aten::softplus_backward", only_floating<kSoftplusBackward>},
+      {"aten::_pdist_forward", pdist},
       {"aten::sort", sort},
       {"aten::sort.stable", sort},
       {"aten::mvlgamma", mvlgamma},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/TensorUtils.h>
 #include <ATen/native/LossMulti.h>
 #include <ATen/native/cpu/mixed_data_type.h>
 #include <ATen/native/layer_norm.h>
@@ -60,6 +61,12 @@ void gelu(CheckArgs a) {
               "approximate argument must be either none or tanh.");
 }
 
+void embedding_renorm(CheckArgs a) {
+  at::checkDim("embedding_renorm_", at::TensorArg(a[0].toTensor(), "self", 1), 2);
+  at::checkScalarTypes("embedding_renorm_", at::TensorArg(a[1].toTensor(), "indices", 2),
+                       {at::kLong, at::kInt});
+}
+
 void embedding(CheckArgs a) { TORCH_CHECK(a[0].toTensor().dim() == 2, "'weight' must be 2-D"); }
 
 }  // namespace
@@ -75,6 +82,7 @@ void add_norm_loss_checks(CheckTable& table) {
       {"aten::gelu", gelu},
       {"aten::gelu_backward", [](CheckArgs a) { gelu(a + 1); }},
       {"aten::embedding", embedding},
+      {"aten::embedding_renorm_", embedding_renorm},
   });
 }
 

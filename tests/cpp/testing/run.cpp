@@ -14,7 +14,8 @@ Arrays run(const pjrt::Client& client, const std::string& stablehlo, const Array
       *new std::map<std::pair<const pjrt::Client*, std::string>, pjrt::LoadedExecutable>;
   const auto key = std::pair(&client, stablehlo);
   auto it = programs.find(key);
-  if (it == programs.end()) it = programs.emplace(key, client.compile(stablehlo, client.options_for(stablehlo))).first;
+  if (it == programs.end())
+    it = programs.emplace(key, client.compile(stablehlo, client.options_for(stablehlo))).first;
   const pjrt::LoadedExecutable& program = it->second;
 
   std::vector<pjrt::Buffer> arguments;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 from torch_tpu.testing import assert_same_error
 from torch_tpu.testing.against_cpu import assert_matches_cpu
@@ -121,3 +122,11 @@ def test_convolution_of_wrong_groups_reads_as_on_cpu(x, weight, bias, groups):
             call("cpu")
         except RuntimeError:
             assert_same_error(call)
+
+
+def test_native_batch_norm_trains_without_running_statistics():
+    x = torch.randn(4, 3)
+    want = torch.ops.aten.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    got = torch.ops.aten.native_batch_norm(x.to("tpu"), None, None, None, None, True, 0.1, 1e-5)
+    for a, b in zip(got, want, strict=True):
+        assert_close(a.cpu(), b)

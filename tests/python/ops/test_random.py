@@ -157,6 +157,20 @@ def test_poisson_has_its_moments(rate):
     assert_moments(torch.poisson(torch.full((N,), rate, device="tpu")), rate, math.sqrt(rate))
 
 
+@pytest.mark.parametrize("rate", [math.nan, -1.0])
+def test_poisson_refuses_a_rate_that_is_none_and_comes_to_an_end(rate):
+    for device in ("cpu", "tpu"):
+        with pytest.raises(RuntimeError, match="invalid Poisson rate"):
+            torch.poisson(torch.tensor([3.0, rate, 20.0], device=device)).cpu()
+
+
+def test_poisson_of_rates_beyond_counting():
+    drawn = torch.poisson(torch.tensor([0.0, 1e30, math.inf], device="tpu")).tolist()
+    assert drawn[0] == 0
+    assert abs(drawn[1] / 1e30 - 1) < 1e-6
+    assert drawn[2] == math.inf
+
+
 def test_complex_normal_has_half_the_variance_in_each_part():
     z = torch.randn(N, dtype=torch.complex64, device="tpu").cpu()
     for part in (z.real, z.imag):
