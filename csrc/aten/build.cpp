@@ -324,11 +324,12 @@ struct Build {
   }
 
   // PyTorch's meta functions of these say another dtype or shape than its CPU kernels give
-  // (huber_loss of two dtypes, multi_margin_loss of one sample, nansum over dim=[]): the lowering
+  // (huber_loss of two dtypes, multi_margin_loss of one sample, nansum over dim=[], isin of a
+  // number): the lowering
   // is right.
   static bool has_faulty_meta(const std::string& name) {
     return name == "aten::huber_loss" || name == "aten::multi_margin_loss" ||
-           name == "aten::nansum";
+           name == "aten::nansum" || name == "aten::isin.Scalar_Tensor";
   }
 
   // Not a TypeError, which Python's operators (x + y) would turn into "unsupported operand

@@ -377,6 +377,13 @@ def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
         lambda device: torch.ops.aten.unfold_backward(
             torch.ones(2, 3, device=device), [1, -1], 0, 1, 1
         ),
+        lambda device: torch.slice_scatter(
+            torch.ones(2, 3, device=device), torch.ones(3, 3, device=device), 0
+        ),
+        lambda device: torch.diagonal_scatter(
+            torch.ones(2, 3, device=device), torch.ones(3, device=device)
+        ),
+        lambda device: torch.special.i1(torch.ones(3, device=device, dtype=torch.complex64)),
         lambda device: torch.searchsorted(
             torch.ones(0, 3, device=device), torch.ones(2, device=device)
         ),
@@ -388,3 +395,14 @@ def test_a_call_below_pytorchs_own_checks_is_an_exception(call, text):
 )
 def test_numbers_that_shapes_follow_from_are_checked_first(f):  # some of these ended the process
     assert_same_error(f)
+
+
+def test_select_scatter_refuses_an_index_that_its_program_would_clamp():
+    x, row = torch.ones(2, 3), torch.zeros(3)
+    for device in ("cpu", "tpu"):
+        a, b = x.to(device), row.to(device)
+        assert torch.select_scatter(a, b, 0, 1).sum().item() == 3  # the program is known now
+        with pytest.raises(IndexError, match=r"index 2 out of range for tensor of size \[2, 3\]"):
+            torch.select_scatter(a, b, 0, 2)
+        with pytest.raises(RuntimeError, match="expected src to have a size equal to the slice"):
+            torch.select_scatter(a, a, 0, 0)

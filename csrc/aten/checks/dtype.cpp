@@ -26,7 +26,10 @@ constexpr char kKthvalue[] = "kthvalue_cpu", kMedian[] = "median_cpu", kCummax[]
                kModifiedBesselK1[] = "modified_bessel_k1_cpu",
                kScaledModifiedBesselK0[] = "scaled_modified_bessel_k0_cpu",
                kScaledModifiedBesselK1[] = "scaled_modified_bessel_k1_cpu",
-               kSphericalBesselJ0[] = "spherical_bessel_j0_cpu", kAiryAi[] = "airy_ai_cpu";
+               kSphericalBesselJ0[] = "spherical_bessel_j0_cpu", kAiryAi[] = "airy_ai_cpu",
+               kI0[] = "i0_vml_cpu", kEntr[] = "entr_cpu", kErfcx[] = "erfcx_cpu",
+               kI0e[] = "i0e_cpu", kI1[] = "i1_cpu", kI1e[] = "i1e_cpu", kNdtri[] = "ndtri_cpu",
+               kLogNdtr[] = "log_ndtr_cpu";
 
 template <const char* kKernel>
 void only_floating(CheckArgs a) {
@@ -104,6 +107,14 @@ void add_dtype_checks(CheckTable& table) {
       {"aten::special_scaled_modified_bessel_k1", no_complex<kScaledModifiedBesselK1>},
       {"aten::special_spherical_bessel_j0", no_complex<kSphericalBesselJ0>},
       {"aten::special_airy_ai", no_complex<kAiryAi>},
+      {"aten::i0", no_complex<kI0>},
+      {"aten::special_entr", no_complex<kEntr>},
+      {"aten::special_erfcx", no_complex<kErfcx>},
+      {"aten::special_i0e", no_complex<kI0e>},
+      {"aten::special_i1", no_complex<kI1>},
+      {"aten::special_i1e", no_complex<kI1e>},
+      {"aten::special_ndtri", no_complex<kNdtri>},
+      {"aten::special_log_ndtr", no_complex<kLogNdtr>},
       {"aten::softplus_backward", only_floating<kSoftplusBackward>},
       {"aten::_pdist_forward", pdist},
       {"aten::sort", sort},

@@ -30,10 +30,14 @@ void hardtanh(CheckArgs a) {
               "cannot do hardtanh on an unsigned type with negative limits");
 }
 
+// The index is an operand: a program clamps it.
+void select_scatter(CheckArgs a) { a[0].toTensor().select(a[2].toInt(), a[3].toInt()); }
+
 }  // namespace
 
 void add_number_checks(CheckTable& table) {
   table.insert({
+      {"aten::select_scatter", select_scatter},
       {"aten::masked_fill.Scalar", masked_fill},
       {"aten::histc", histc},
       {"aten::hardtanh", hardtanh},

@@ -35,6 +35,28 @@ void receives_binary(CheckArgs a) {
               " can't be cast to the desired output type ", to.scalar_type());
 }
 
+// What the slice of `self` that `src` replaces looks like, in the words of the CPU's composite.
+void require_slice(const at::Tensor& slice, const at::Tensor& src) {
+  TORCH_CHECK(slice.sizes() == src.sizes(),
+              "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+              ", slice size = ", slice.sizes());
+}
+
+void select_scatter(CheckArgs a) {
+  require_slice(a[0].toTensor().select(a[2].toInt(), a[3].toInt()), a[1].toTensor());
+}
+
+void slice_scatter(CheckArgs a) {
+  require_slice(a[0].toTensor().slice(a[2].toInt(), a[3].toOptional<int64_t>(),
+                                      a[4].toOptional<int64_t>(), a[5].toInt()),
+                a[1].toTensor());
+}
+
+void diagonal_scatter(CheckArgs a) {
+  require_slice(a[0].toTensor().diagonal(a[2].toInt(), a[3].toInt(), a[4].toInt()),
+                a[1].toTensor());
+}
+
 void flip(CheckArgs a) {
   at::dim_list_to_bitset(a[1].toIntVector(), static_cast<size_t>(a[0].toTensor().dim()));
 }
@@ -86,6 +108,9 @@ void foreach_copy(CheckArgs a) {
 
 void add_shape_checks(CheckTable& table) {
   table.insert({
+      {"aten::select_scatter", select_scatter},
+      {"aten::slice_scatter", slice_scatter},
+      {"aten::diagonal_scatter", diagonal_scatter},
       {"aten::_foreach_copy", foreach_copy},
       {"aten::where.self", broadcast<0, 3>},
       {"aten::ldexp.Tensor", broadcast<0, 2>},

@@ -130,3 +130,8 @@ def test_native_batch_norm_trains_without_running_statistics():
     got = torch.ops.aten.native_batch_norm(x.to("tpu"), None, None, None, None, True, 0.1, 1e-5)
     for a, b in zip(got, want, strict=True):
         assert_close(a.cpu(), b)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [3.0], []])
+def test_isin_of_a_number_is_a_scalar(values):
+    assert_matches_cpu(lambda x: torch.isin(1, x), torch.tensor(values))
