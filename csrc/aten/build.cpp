@@ -325,8 +325,7 @@ struct Build {
 
   // PyTorch's meta functions of these say another dtype or shape than its CPU kernels give
   // (huber_loss of two dtypes, multi_margin_loss of one sample, nansum over dim=[], isin of a
-  // number): the lowering
-  // is right.
+  // number): the lowering is right.
   static bool has_faulty_meta(const std::string& name) {
     return name == "aten::huber_loss" || name == "aten::multi_margin_loss" ||
            name == "aten::nansum" || name == "aten::isin.Scalar_Tensor";
@@ -339,7 +338,7 @@ struct Build {
       TORCH_CHECK_NOT_IMPLEMENTED(!t.defined() || t.scalar_type() != at::kComplexHalf, plan.name,
                                   " is not implemented for tpu with a result of dtype complex32: "
                                   "XLA has no such element type"
-                                  ". Convert the call.operands to complex64 first.");
+                                  ". Convert the operands to complex64 first.");
     }
   }
 
