@@ -188,6 +188,9 @@ Value sum(Value x, const Dims& dims,
           Keep keep = drop_dims);  // in x's own dtype: convert first for 16-bit floats
 Value prod(Value x, const Dims& dims, Keep keep = drop_dims);
 Value max(Value x, const Dims& dims, Keep keep = drop_dims);  // empty: lowest()
+// max, but any value in place of the maximum of elements with a NaN among them: for callers to
+// whose result the NaN finds another way, as the sum of e^(x - max) does. Cheaper on XLA:CPU.
+Value max_unless_nan(Value x, const Dims& dims, Keep keep = drop_dims);
 Value min(Value x, const Dims& dims, Keep keep = drop_dims);
 Value any(Value x, const Dims& dims, Keep keep = drop_dims);  // pred
 Value all(Value x, const Dims& dims, Keep keep = drop_dims);

@@ -118,6 +118,10 @@ Value reduce_rows(std::string_view op, Value x, Value init, const Dims& dims, Ke
   return reduce_by(op, x, init, dims, keep, combine);
 }
 
+// One instruction of the processor: `maximum` takes five, one after the other, which the maximum of
+// a row waits for (softmax of 128 rows of 768: 85 us with it, 59 so).
+Value larger(Value x, Value y) { return select(x > y, x, y); }
+
 }  // namespace
 
 Value sum(Value x, const Dims& dims, Keep keep) {
@@ -126,6 +130,11 @@ Value sum(Value x, const Dims& dims, Keep keep) {
 
 Value max(Value x, const Dims& dims, Keep keep) {
   return reduce_rows("max", x, lowest(x.builder(), x.dtype()), dims, keep, maximum);
+}
+
+Value max_unless_nan(Value x, const Dims& dims, Keep keep) {
+  if (x.builder().target() != Target::cpu || !is_floating(x.dtype())) return max(x, dims, keep);
+  return reduce_rows("max", x, lowest(x.builder(), x.dtype()), dims, keep, larger);
 }
 
 Value min(Value x, const Dims& dims, Keep keep) {

@@ -22,7 +22,7 @@ using hlo::bitcast_convert;
 using hlo::convert;
 using hlo::exp;
 using hlo::keep_dims;
-using hlo::max;
+using hlo::max_unless_nan;
 using hlo::reshape;
 using hlo::select;
 using hlo::sum;
@@ -83,7 +83,7 @@ struct Softmax {
 };
 Softmax softmax(Value x) {
   const Dims keys{4};
-  Value m = max(x, keys, keep_dims);
+  Value m = max_unless_nan(x, keys, keep_dims);
   m = select(m == -kInfinity, hlo::zeros_like(m), m);
   Value e = exp(x - m);
   Value total = sum(e, keys, keep_dims);

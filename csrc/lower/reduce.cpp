@@ -69,7 +69,7 @@ Value logsumexp(Context& ctx, Value x, Dims dims, bool keepdim) {
   const DType t = to_floating(x.dtype(), ctx.default_dtype);
   const Dims over = wrap_or_all(dims, x);
   const Value y = convert(x, hlo::accumulate_type(t));
-  const Value largest = max(real(y), over, hlo::keep_dims);
+  const Value largest = max_unless_nan(real(y), over, hlo::keep_dims);
   const Value m = convert(select(is_finite(largest), largest, zeros_like(largest)), y.dtype());
   const Value kept = log(sum(exp(y - m), over, hlo::keep_dims)) + m;
   return convert(keepdim ? kept : squeeze(kept, over), t);

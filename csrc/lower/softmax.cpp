@@ -16,7 +16,7 @@ using hlo::accumulate_type;
 using hlo::convert;
 using hlo::exp;
 using hlo::keep_dims;
-using hlo::max;
+using hlo::max_unless_nan;
 using hlo::sum;
 
 // CPU has two kernels, and refuses in their names.
@@ -37,7 +37,7 @@ Value softmax(Value x, int64_t dim, bool half_to_float) {
   require_softmax_dtype("softmax", dim, x);
   const Dims row = wrap(dim, x);
   Value z = convert(x, accumulate_type(x.dtype()));
-  Value e = exp(z - max(z, row, keep_dims));
+  Value e = exp(z - max_unless_nan(z, row, keep_dims));
   return convert(e * (1 / sum(e, row, keep_dims)), result_dtype(x, half_to_float));
 }
 
@@ -46,7 +46,7 @@ Value log_softmax(Value x, int64_t dim, bool half_to_float) {
   require_softmax_dtype("log_softmax", dim, x);
   const Dims row = wrap(dim, x);
   Value z = convert(x, accumulate_type(x.dtype()));
-  z = z - max(z, row, keep_dims);
+  z = z - max_unless_nan(z, row, keep_dims);
   return convert(z - hlo::log(sum(exp(z), row, keep_dims)), result_dtype(x, half_to_float));
 }
 

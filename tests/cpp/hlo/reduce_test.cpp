@@ -66,6 +66,28 @@ TEST_P(Reduce, max_and_min_pass_nan_on) {
   }
 }
 
+TEST_P(Reduce, max_unless_nan_is_the_maximum_of_rows_without_nan) {
+  for (const int64_t n : {3, 40, 200}) {
+    Program p;
+    std::vector<float> values(static_cast<size_t>(4 * n));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 101) - 50;
+    values[n / 2] = kInf;
+    std::fill_n(values.begin() + n, n, -kInf);
+    values[3 * n - 1] = 400;
+    values[3 * n] = kNaN;
+    Value x = p.input<float>({4, n}, values);
+    const Arrays out = p.run(
+        client(), {max_unless_nan(x, {1}), max_unless_nan(x, {0}, keep_dims),
+                   max_unless_nan(convert(x, DType::s32), {1}), max(convert(x, DType::s32), {1})});
+    const auto rows = out[0].values<float>();
+    EXPECT_EQ(std::vector<float>(rows.begin(), rows.begin() + 3),
+              (std::vector<float>{kInf, -kInf, 400}))
+        << n;
+    EXPECT_EQ(out[1].values<float>()[n / 2], kInf) << n;
+    EXPECT_EQ(out[2].values<int32_t>(), out[3].values<int32_t>()) << n;
+  }
+}
+
 TEST_P(Reduce, asks_any_and_all) {
   Program p;
   Value x = p.input<bool>({2, 2}, {true, false, true, true});

@@ -158,3 +158,9 @@ def test_attention_of_strided_views_matches_cpu():
         rtol=1e-4,
         atol=1e-4,
     )
+
+
+def test_nan_in_a_query_or_a_key_is_in_every_row_that_sees_it():
+    q, k, v = (torch.randn(1, 2, 40, 8) for _ in range(3))
+    q[0, 0, 3, 5], k[0, 1, 33, 0] = torch.nan, torch.nan
+    assert_matches_cpu(lambda q, k, v: F.scaled_dot_product_attention(q, k, v), q, k, v)

@@ -45,6 +45,18 @@ def test_softmax_of_special_values_matches_cpu(f, special):
     assert_matches_cpu(lambda x: f(x, 1), x)
 
 
+# The largest element of a row is found without a care for NaN, which the sum of the row brings back.
+@pytest.mark.parametrize("f", [*FUNCTIONS, torch.logsumexp])
+@pytest.mark.parametrize("n", [7, 48, 768])
+def test_nan_anywhere_in_a_row_is_the_whole_row(f, n):
+    x = make_tensor((6, n), dtype=torch.float32, device="cpu", low=-3, high=3)
+    for row, at in enumerate([0, n // 2, n - 1]):
+        x[row, at] = torch.nan
+    x[3, ::2], x[4, 1], x[4, 2] = torch.nan, torch.nan, torch.inf
+    assert_matches_cpu(lambda x: f(x, 1), x)
+    assert_matches_cpu(lambda x: f(x.t(), 0), x)
+
+
 def test_softmax_of_large_values_does_not_overflow():
     x = torch.tensor([[1e4, 1e4 - 1, 0.0]])
     for f in FUNCTIONS:
