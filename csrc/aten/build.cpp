@@ -18,6 +18,7 @@
 #include "aten/number.h"
 #include "aten/settings.h"
 #include "aten/storage.h"
+#include "aten/view_key.h"
 #include "runtime/program.h"
 
 namespace torch_tpu::aten {
@@ -126,9 +127,13 @@ struct Build {
     return p;
   }
 
-  Values starts(Trace& t, const Call::Read& r) {
+  view::Plan planned(const Call::Read& r) const {
+    return view::plan(call.operands[static_cast<size_t>(r.operand)]->type(), view_of(*r.impl));
+  }
+
+  Values starts(Trace& t, const Call::Read& r, const view::Plan& p) {
     Values s;
-    for (int64_t k = 0; k < call.plans[static_cast<size_t>(r.view)].num_operands(); ++k)
+    for (int64_t k = 0; k < p.num_operands(); ++k)
       s.push_back(parameter(t, r.operand + 1 + static_cast<int>(k)));
     return s;
   }
@@ -146,9 +151,10 @@ struct Build {
         break;
     }
     Value v = parameter(t, r.operand);
-    if (!r.whole)
-      v = view::read(v, call.views[static_cast<size_t>(r.view)],
-                     call.plans[static_cast<size_t>(r.view)], starts(t, r));
+    if (!r.whole) {
+      const view::Plan p = planned(r);
+      v = view::read(v, view_of(*r.impl), p, starts(t, r, p));
+    }
     if (r.impl->key_set().has(c10::DispatchKey::Conjugate)) v = conj(v);
     if (r.impl->key_set().has(c10::DispatchKey::Negative)) v = hlo::negate(v);
     if (r.impl->is_wrapped_number()) return lower::Wrapped{v};
@@ -460,20 +466,12 @@ struct Build {
       if (view::covers(r.cell->nbytes, v)) {
         it->second = view::to_base(data, v);
       } else {
-        const Value base = first ? parameter(t, r.operand) : it->second;
-        if (first || base.type() == call.operands[static_cast<size_t>(r.operand)]->type()) {
-          view::Plan p =
-              r.view >= 0 ? call.plans[static_cast<size_t>(r.view)] : view::plan(base.type(), v);
-          it->second = view::write(base, v, p, r.view >= 0 ? starts(t, r) : Values{}, data);
-        } else {
-          // An earlier write replaced the base by one of another shape: this view's offsets become
-          // constants of the program. They are not in the key, so bring the base back to the shape
-          // that the key knows.
-          Value back =
-              hlo::reshape(base, call.operands[static_cast<size_t>(r.operand)]->type().dims);
-          it->second =
-              view::write(back, v, call.plans[static_cast<size_t>(r.view)], starts(t, r), data);
-        }
+        Value base = first ? parameter(t, r.operand) : it->second;
+        // An earlier write may have replaced the base by one of another shape: bring it back to the
+        // one that the plan in the key is for.
+        base = hlo::reshape(base, call.operands[static_cast<size_t>(r.operand)]->type().dims);
+        const view::Plan p = planned(r);
+        it->second = view::write(base, v, p, starts(t, r, p), data);
       }
     }
     for (auto& [cell, slot] : order) {

@@ -9,6 +9,7 @@
 #include "aten/number.h"
 #include "aten/settings.h"
 #include "aten/storage.h"
+#include "aten/view_key.h"
 
 namespace torch_tpu::aten {
 
@@ -18,11 +19,6 @@ using runtime::Cell;
 using runtime::Device;
 using runtime::DeviceArray;
 using runtime::ScalarValue;
-
-view::View view_of(const c10::TensorImpl& t) {
-  return {to_dtype(c10::typeMetaToScalarType(t.dtype())), t.sizes().vec(), t.strides().vec(),
-          t.storage_offset()};
-}
 
 namespace {
 
@@ -243,19 +239,15 @@ void Call::refuse_overlap(const Read& r, bool written) const {
   }
 }
 
-void Call::collect_view(Read& r, const c10::TensorImpl& impl, const DeviceArray& array) {
-  r.view = static_cast<int>(views.size());
-  views.push_back(view_of(impl));
-  const view::View& v = views.back();
-  plans.push_back(view::plan(array.type(), v));
-  key.push_back(v.sizes.size());
-  for (int64_t d : v.sizes) key.push_back(static_cast<uint64_t>(d));
-  for (int64_t d : v.strides) key.push_back(static_cast<uint64_t>(d));
+void Call::collect_view(const Read& r, const c10::TensorImpl& impl, const DeviceArray& array) {
+  const auto sizes = impl.sizes(), strides = impl.strides();
+  key.push_back(sizes.size());
+  for (int64_t d : sizes) key.push_back(static_cast<uint64_t>(d));
+  for (int64_t d : strides) key.push_back(static_cast<uint64_t>(d));
   key.push_back(static_cast<uint64_t>(r.cell->nbytes));
-  plans.back().append_key(key_words_);
-  key.append(key_words_.begin(), key_words_.end());
-  key_words_.clear();
-  for (int64_t start : plans.back().operands()) add_scalar(ScalarValue::of(start));
+  const ViewKey& view = view_key(impl, array.type_id());
+  key.push_back(view.plan);
+  for (int64_t start : view.starts) add_scalar(ScalarValue::of(start));
 }
 
 // Memory that was asked for and never written: zeros, in the shape it is first looked at.

@@ -6,18 +6,13 @@
 #include <c10/util/SmallVector.h>
 
 #include <optional>
-#include <vector>
 
 #include "aten/op_plan.h"
 #include "aten/signatures.h"
 #include "runtime/array.h"
 #include "runtime/device.h"
-#include "view/view.h"
 
 namespace torch_tpu::aten {
-
-// A tensor's place in its storage.
-view::View view_of(const c10::TensorImpl& t);
 
 // One invocation: its operands and its signature, which a walk over the arguments collects.
 // Borrows the arguments.
@@ -36,13 +31,10 @@ struct Call {
     bool whole = true;
     bool wrapped = false;
     int operand = -1;
-    int view = -1;  // index into views and plans
     c10::TensorImpl* impl = nullptr;
     runtime::Cell* cell = nullptr;
   };
   c10::SmallVector<Read, 24> reads;
-  std::vector<view::View> views;
-  std::vector<view::Plan> plans;
   c10::SmallVector<int, 8>
       written_reads;  // the reads that are written tensors, flattened, in order
 
@@ -59,10 +51,8 @@ struct Call {
   void collect_tensor(c10::TensorImpl* impl, bool written);
   static at::Tensor tensor(const Read& r);
   void refuse_overlap(const Read& r, bool written) const;
-  void collect_view(Read& r, const c10::TensorImpl& impl, const runtime::DeviceArray& array);
+  void collect_view(const Read& r, const c10::TensorImpl& impl, const runtime::DeviceArray& array);
   void fill_unwritten(const c10::TensorImpl& impl, runtime::Cell* cell);
-
-  std::vector<uint64_t> key_words_;
 };
 
 }  // namespace torch_tpu::aten

@@ -156,11 +156,6 @@ Plan plan(const Type& base, const View& v) {
   return p;
 }
 
-std::string Plan::key() const {
-  return {static_cast<char>('a' + static_cast<int>(kind)),
-          static_cast<char>('0' + static_cast<int>(cut))};
-}
-
 int64_t Plan::num_operands() const {
   if (kind == Kind::gather || window > 0) return 1;
   int64_t n = 0;
@@ -168,20 +163,13 @@ int64_t Plan::num_operands() const {
   return n;
 }
 
-void Plan::append_operands(std::vector<int64_t>& out) const {
-  if (kind == Kind::gather || window > 0) {
-    out.push_back(offset);
-    return;
-  }
-  for (const Factor& f : factors) {
-    if (f.is_partial()) out.push_back(f.start);
-  }
-}
-
 Dims Plan::operands() const {
-  Dims out;
-  append_operands(out);
-  return out;
+  if (kind == Kind::gather || window > 0) return {offset};
+  Dims starts;
+  for (const Factor& f : factors) {
+    if (f.is_partial()) starts.push_back(f.start);
+  }
+  return starts;
 }
 
 }  // namespace torch_tpu::view

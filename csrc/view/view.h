@@ -80,16 +80,11 @@ struct Plan {
       factors;  // chain: outermost first, sizes above 1. None for a view without elements
 
   // Equal keys and equal (base type, view dtype, sizes, strides) mean equal programs.
-  uint64_t key_word() const {
-    return static_cast<uint64_t>(kind) | static_cast<uint64_t>(cut) << 8;
-  }
-  std::string key() const;
-  void append_key(std::vector<uint64_t>& out) const { out.push_back(key_word()); }
+  uint64_t key() const { return static_cast<uint64_t>(kind) | static_cast<uint64_t>(cut) << 8; }
 
   // The run-time starts: rank-0 s64 values. A chain takes one for each partial factor, in order; a
   // window and a gather take the offset.
   int64_t num_operands() const;
-  void append_operands(std::vector<int64_t>& out) const;
   Dims operands() const;  // their values for this view
 };
 

@@ -45,7 +45,7 @@ def test_softmax_of_special_values_matches_cpu(f, special):
     assert_matches_cpu(lambda x: f(x, 1), x)
 
 
-# The largest element of a row is found without a care for NaN, which the sum of the row brings back.
+# The largest element of a row is found without a care for NaN, which the sum brings back.
 @pytest.mark.parametrize("f", [*FUNCTIONS, torch.logsumexp])
 @pytest.mark.parametrize("n", [7, 48, 768])
 def test_nan_anywhere_in_a_row_is_the_whole_row(f, n):
