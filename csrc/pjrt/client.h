@@ -115,7 +115,7 @@ struct MemoryStats {
 
 struct CompileOptions {
   int num_replicas = 1, num_partitions = 1;
-  // Not tied to a device: `execute_device` picks it at launch. Only for one device and without
+  // Not tied to a device: `execute` picks it. Only for one device and without
   // device_ids; otherwise ignored.
   bool portable = true;
   // The assignment, partitions of replica 0 first; empty: the plugin's default.
@@ -167,7 +167,8 @@ class Client {
   // bytes_in_use, bytes_limit, peak_bytes_in_use; nullopt where the plugin does not say
   std::optional<std::map<std::string, int64_t>> device_memory_stats(PJRT_Device* device) const;
 
-  // How a program for one device is compiled: portable, and on XLA:CPU so that NaNs are kept.
+  // How a program for one device is compiled: portable where there are several, and on XLA:CPU so
+  // that NaNs are kept.
   CompileOptions options_for(std::string_view stablehlo) const;
   LoadedExecutable compile(const std::string& stablehlo, const CompileOptions& options) const;
   // Throws Error if the bytes are not this plugin's.
