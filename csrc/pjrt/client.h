@@ -115,8 +115,8 @@ struct MemoryStats {
 
 struct CompileOptions {
   int num_replicas = 1, num_partitions = 1;
-  // Not tied to a device: `execute` picks it. Only for one device and without
-  // device_ids; otherwise ignored.
+  // Not tied to a device: `execute` picks it. Only for one device and without device_ids;
+  // otherwise ignored.
   bool portable = true;
   // The assignment, partitions of replica 0 first; empty: the plugin's default.
   std::vector<int64_t> device_ids = {};
@@ -167,8 +167,8 @@ class Client {
   // bytes_in_use, bytes_limit, peak_bytes_in_use; nullopt where the plugin does not say
   std::optional<std::map<std::string, int64_t>> device_memory_stats(PJRT_Device* device) const;
 
-  // How a program for one device is compiled: portable where there are several, and on XLA:CPU so
-  // that NaNs are kept.
+  // How a program for one device is compiled: portable. On XLA:CPU so that NaNs are kept, and tied
+  // to the device where there is one.
   CompileOptions options_for(std::string_view stablehlo) const;
   LoadedExecutable compile(const std::string& stablehlo, const CompileOptions& options) const;
   // Throws Error if the bytes are not this plugin's.
