@@ -382,6 +382,21 @@ struct Build {
     return at::native::result_type(state);
   }
 
+  // Sizes that do not broadcast, in the words of PyTorch's kernels: its Python references have
+  // their own. The kernels of masked operators expand the mask first.
+  void require_broadcast(const std::exception& from_python) {
+    if (std::string_view(from_python.what()).find("Attempting to broadcast a dimension") ==
+        std::string_view::npos)
+      return;
+    std::vector<at::IntArrayRef> sizes;
+    for (size_t i = 0; i < plan.num_args; ++i)
+      if (args[i].isTensor() && args[i].toTensor().defined())
+        sizes.push_back(args[i].toTensor().sizes());
+    if (sizes.size() > 1 && plan.name.starts_with("aten::masked_")) std::swap(sizes[0], sizes[1]);
+    at::DimVector common;
+    for (const at::IntArrayRef s : sizes) common = at::infer_size_dimvector(common, s);
+  }
+
   // PyTorch's metadata or refusal. Its Python meta functions refuse in words of their own ("got
   // torch.int64"), where the CPU's kernels have others: then a lowering that refuses the call too,
   // in the kernel's words, is believed.
@@ -391,6 +406,7 @@ struct Build {
     } catch (const c10::Error&) {
       throw;
     } catch (const std::exception& e) {  // from Python
+      require_broadcast(e);
       if (!plan.entry) throw;
       // Some failures are faults of a meta function itself (an LSTM cell without bias, a mean of
       // nothing): the lowering, if it takes the call, says shapes and dtypes too.

@@ -165,8 +165,6 @@ bool equal(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.device() == b.device(),
               "Cannot compare two tensors on different devices. Got: ", a.device(), " and ",
               b.device());
-  TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of data type ", a.scalar_type(),
-              " but got data type ", b.scalar_type(), " for argument 'other'");
   if (a.sizes() != b.sizes()) return false;
   if (a.numel() == 0) return true;
   return at::eq(a, b).all().item<bool>();

@@ -91,6 +91,29 @@ void not_implemented(const c10::FunctionSchema& schema, const c10::IValue* args,
                               "`with torch.tpu.allow_host_fallback():`.");
 }
 
+void refuse_dtypes(const hlo::DTypeError& e, const c10::FunctionSchema& schema,
+                   const c10::IValue* args, size_t num_args) {
+  c10::SmallVector<at::ScalarType, 4> dtypes;
+  const auto add = [&](const c10::IValue& v) {
+    if (v.isTensor() && v.toTensor().defined()) dtypes.push_back(v.toTensor().scalar_type());
+  };
+  for (size_t i = 0; i < num_args; ++i) {
+    if (args[i].isList())
+      for (const c10::IValue& v : args[i].toListRef()) add(v);
+    else
+      add(args[i]);
+  }
+  if (dtypes.empty()) return;
+  if (e.differ()) {
+    for (const at::ScalarType t : dtypes)
+      TORCH_CHECK(t == dtypes[0], "expected scalar type ", dtypes[0], " but found ", t);
+    return;
+  }
+  std::string_view kernel = schema.name();
+  kernel.remove_prefix(kernel.find("::") + 2);
+  TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", dtypes[0], "'");
+}
+
 void rethrow(const std::string& what) {
   try {
     throw;

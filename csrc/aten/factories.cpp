@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "aten/checks/table.h"
 #include "aten/errors.h"
 #include "aten/run.h"
 #include "aten/storage.h"
@@ -128,14 +129,14 @@ at::Tensor& zero_(at::Tensor& self) { return fill_scalar(self, 0); }
 // start and step are operands: torch.arange(n, n + 1) in a decoding loop is one program.
 at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
                        at::Tensor& out) {
-  const int64_t n = out.scalar_type() == at::kLong
-                        ? at::native::compute_arange_size<int64_t>(start, end, step)
-                        : at::native::compute_arange_size<double>(start, end, step);
+  const at::ScalarType dtype = out.scalar_type();
+  if (dtype == at::kBool || at::isComplexType(dtype)) refuse_dtype("arange_cpu", dtype);
+  const int64_t n = dtype == at::kLong ? at::native::compute_arange_size<int64_t>(start, end, step)
+                                       : at::native::compute_arange_size<double>(start, end, step);
   if (out.numel() != n) out.resize_({n});
   if (out.numel() == 0) return out;
   at::Tensor values =
-      run_lowering("tpu::arange",
-                   {start, step, out.numel(), static_cast<int64_t>(to_dtype(out.scalar_type()))})
+      run_lowering("tpu::arange", {start, step, out.numel(), static_cast<int64_t>(to_dtype(dtype))})
           .at(0);
   return out.copy_(values);
 }

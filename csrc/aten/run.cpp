@@ -132,8 +132,10 @@ Callable::Results Callable::run(const c10::IValue* args) {
       c10::SmallVector<Array, 4> arrays(c->program->outputs.size());
       launch(call, *c, arrays.data());
       return results_of(call, *c, arrays.data());
-    } catch (const hlo::Error&) {
+    } catch (const hlo::Error& e) {
       if (!plan().op) rethrow(plan().name);  // a graph
+      if (const auto* dtypes = dynamic_cast<const hlo::DTypeError*>(&e))
+        refuse_dtypes(*dtypes, plan().op->schema(), args, plan().num_args);
       rethrow(plan().name + " of " +
               describe_arguments(plan().op->schema(), args, plan().num_args));
     } catch (...) {

@@ -53,7 +53,9 @@ std::string quoted(std::string_view text) {
   return s += '"';
 }
 
-void fail(std::string_view op, const Values& operands, std::string_view why) {
+namespace {
+
+std::string failure(std::string_view op, const Values& operands, std::string_view why) {
   std::string s(op.substr(op.rfind('.') + 1));  // without the dialect; all of it if there is none
   for (size_t i = 0; i < operands.size(); ++i) {
     s += i ? ", " : " of ";
@@ -61,7 +63,21 @@ void fail(std::string_view op, const Values& operands, std::string_view why) {
   }
   s += ": ";
   s += why;
-  throw Error(s);
+  return s;
+}
+
+}  // namespace
+
+void fail(std::string_view op, const Values& operands, std::string_view why) {
+  throw Error(failure(op, operands, why));
+}
+
+void dtypes_differ(std::string_view op, const Values& operands) {
+  throw DTypeError(failure(op, operands, "dtypes differ"), true);
+}
+
+void dtype_not_supported(std::string_view op, const Values& operands) {
+  throw DTypeError(failure(op, operands, "dtype is not supported"), false);
 }
 
 int64_t wrap_dim(std::string_view op, int64_t dim, Value x) {
@@ -87,7 +103,7 @@ Dims wrap_dims(std::string_view op, const Dims& dims, Value x) {
 void require_same_dtype(std::string_view op, const Values& xs) {
   for (const Value& x : xs) {
     if (!x) fail(op, xs, "an operand is null");
-    if (x.dtype() != xs.front().dtype()) fail(op, xs, "dtypes differ");
+    if (x.dtype() != xs.front().dtype()) dtypes_differ(op, xs);
   }
 }
 

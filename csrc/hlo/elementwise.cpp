@@ -16,7 +16,7 @@ void require_kind(std::string_view op, const Values& xs, unsigned kinds) {
                         : is_integral(t) ? kInteger
                         : is_floating(t) ? kFloating
                                          : kComplex;
-  if (!(kind & kinds)) fail(op, xs, "dtype is not supported");
+  if (!(kind & kinds)) dtype_not_supported(op, xs);
 }
 
 Value unary(std::string_view op, Value x, unsigned kinds) {
@@ -254,7 +254,7 @@ Value compare_total_order(Value a, Value b, Compare direction) {
 
 Value select(Value p, Value a, Value b) {
   if (p.dtype() != DType::pred) fail("select", {p, a, b}, "the first operand must be pred");
-  if (a.dtype() != b.dtype()) fail("select", {p, a, b}, "dtypes differ");
+  if (a.dtype() != b.dtype()) dtypes_differ("select", {p, a, b});
   Values xs = p.rank() == 0 ? broadcast_all("select", {a, b}) : broadcast_all("select", {p, a, b});
   if (p.rank() == 0) xs.insert(xs.begin(), p);  // StableHLO takes a rank-0 predicate as it is
   return emit1("stablehlo.select", xs, "", xs[1].type());

@@ -12,7 +12,7 @@ std::string_view text(bool b) { return b ? "true" : "false"; }
 
 void require_square(std::string_view op, Value a) {
   if (a.rank() < 2 || a.dim(-1) != a.dim(-2)) fail(op, {a}, "square matrices are needed");
-  if (!is_floating(a.dtype()) && !is_complex(a.dtype())) fail(op, {a}, "dtype is not supported");
+  if (!is_floating(a.dtype()) && !is_complex(a.dtype())) dtype_not_supported(op, {a});
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Value fft(Value x, FftType type, const Dims& fft_length) {
   Type result{x.dtype(), x.dims()};
   const bool takes_real = type == FftType::rfft;
   if (takes_real ? x.dtype() != DType::f32 && x.dtype() != DType::f64 : !is_complex(x.dtype())) {
-    fail(op, {x}, "dtype is not supported");
+    dtype_not_supported(op, {x});
   }
   if (takes_real) result.dtype = complex_type(x.dtype());
   if (type == FftType::irfft) result.dtype = real_type(x.dtype());

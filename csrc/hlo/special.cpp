@@ -10,14 +10,14 @@ namespace {
 // on asinh.
 Value unary(std::string_view op, Value x, bool complex_too) {
   const DType t = x.dtype();
-  if (!is_floating(t) && !(complex_too && is_complex(t))) fail(op, {x}, "dtype is not supported");
+  if (!is_floating(t) && !(complex_too && is_complex(t))) dtype_not_supported(op, {x});
   if (itemsize(t) == 1) return convert(unary(op, convert(x, DType::f32), false), t);
   return emit1(op, {x}, "", x.type());
 }
 
 Value binary(std::string_view op, Value a, Value b) {
   require_same_dtype(op, {a, b});
-  if (!is_floating(a.dtype())) fail(op, {a, b}, "dtype is not supported");
+  if (!is_floating(a.dtype())) dtype_not_supported(op, {a, b});
   auto [x, y] = broadcast(a, b);
   return emit1(op, {x, y}, "", x.type());
 }

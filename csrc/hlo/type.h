@@ -17,6 +17,16 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// An operation that is not there for its operands' dtype, or whose operands have two.
+class DTypeError : public Error {
+ public:
+  DTypeError(const std::string& text, bool differ) : Error(text), differ_(differ) {}
+  bool differ() const { return differ_; }
+
+ private:
+  bool differ_;
+};
+
 [[noreturn]] void past_the_end(size_t i, size_t size);
 
 // A vector that is never read past its end: a lowering may meet a call that PyTorch would refuse

@@ -42,7 +42,6 @@ Value differences(Value a, Value b) { return unsqueeze(a, -2) - unsqueeze(b, -3)
 // x1 [.., n, m], x2 [.., k, m] -> [.., n, k]. Always by differences: the product form that
 // compute_mode may ask for is only quicker, and loses digits. No columns: 0.
 Value cdist_forward(Value x1, Value x2, double p, std::optional<int64_t> /*compute_mode*/) {
-  require_floating("cdist", x1);
   return norm(differences(x1, x2), p);
 }
 

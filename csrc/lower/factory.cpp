@@ -5,6 +5,7 @@
 #include "lower/families.h"
 #include "lower/maths.h"
 #include "lower/registry.h"
+#include "lower/require.h"
 
 // Tensors from nothing, and copies. Fill values are run-time operands. `empty` is zeros: a program
 // has no undefined values. Layout, device, pin_memory and memory_format are the caller's metadata.
@@ -80,6 +81,7 @@ Value range(Context& ctx, Number start, Number end, Number step, MaybeDType dtyp
 // both are exact. Integers step in double.
 Value spaced(Context& ctx, Value start, Value end, int64_t steps, DType t) {
   if (steps == 0) return hlo::full(ctx.builder, {t, {0}}, 0);
+  if (t == DType::pred) refuse("linspace_cpu", t);
   const DType acc = hlo::is_integral(t) ? DType::f64 : hlo::accumulate_type(t);
   start = convert(cast(start, t), acc);
   end = convert(cast(end, t), acc);
@@ -105,6 +107,7 @@ Value linspace(Context& ctx, Value start, Value end, int64_t steps, MaybeDType d
 Value logspace(Context& ctx, Value start, Value end, int64_t steps, Value base, MaybeDType dtype,
                Ignored, Ignored, Ignored) {
   const DType t = spaced_type(ctx, start, end, dtype);
+  if (t == DType::pred) refuse("logspace_cpu", t);
   const DType acc = hlo::is_complex(t) ? DType::c128 : DType::f64;
   const Value exponent =
       spaced(ctx, convert(cast(start, t), acc), convert(cast(end, t), acc), steps, acc);

@@ -124,6 +124,9 @@ Value nothing_like(Value a) { return hlo::full(a.builder(), {a.dtype(), {0}}, 0)
 std::tuple<Value, Value, Value> lu_unpack(Value lu, Value pivots, bool unpack_data,
                                           bool unpack_pivots) {
   Value p = nothing_like(lu), l = nothing_like(lu), u = nothing_like(lu);
+  Dims one_each = batch_of(lu);
+  one_each.push_back(pivots.dim(-1));
+  pivots = hlo::broadcast_to(pivots, one_each);
   if (unpack_pivots) p = permutation_matrix(pivots_to_permutation(pivots, lu.dim(-2)), lu.dtype());
   if (unpack_data) std::tie(l, u) = unpacked(lu);
   return {p, l, u};
@@ -234,7 +237,6 @@ Value cross(Value self, Value other, int64_t dim) {
 // exp(A) = (exp(A / 2^s))^(2^s), s the least with |A / 2^s|_1 <= 1; the inner one by 18 terms of
 // the series (1 / 19! < 1e-17).
 Value matrix_exp(Value self) {
-  require_inexact("linalg_matrix_exp", self);
   if (self.numel() == 0) return self;
   const DType t = hlo::accumulate_type(self.dtype());
   Value a = convert(self, t);

@@ -223,7 +223,7 @@ Value exponential(Context& ctx, Value self, Value lambd, Ignored) {
 
 // The number of trials up to the first success: 1, 2, .. Any real dtype but bool.
 Value geometric(Context& ctx, Value self, Value p, Ignored) {
-  require_real_number("geometric_", self);
+  require_real_number("geometric_cpu", self);
   expect(ctx,
          and_(compare(p, number(ctx, DType::f64, 0), Compare::gt),
               compare(p, number(ctx, DType::f64, 1), Compare::lt)),
@@ -235,7 +235,7 @@ Value geometric(Context& ctx, Value self, Value p, Ignored) {
 }
 
 Value cauchy(Context& ctx, Value self, Value median, Value sigma, Ignored) {
-  require_floating("cauchy_", self);
+  require_floating("cauchy_cpu", self);
   expect(ctx, compare(sigma, number(ctx, DType::f64, 0), Compare::gt),
          "cauchy_ expects sigma > 0.0");
   const DType c = random_type(self.dtype());

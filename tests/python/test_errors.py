@@ -161,6 +161,49 @@ REFUSED = {
         torch.ones(2, dtype=torch.bool, device=d)
     ),
     "geqrf of a number": lambda d: torch.geqrf(torch.tensor(1.5, device=d)),  # ended the process
+    "cross of two dtypes": lambda d: torch.linalg.cross(
+        torch.ones(5, 3, device=d), torch.ones(5, 3, device=d, dtype=torch.float64)
+    ),
+    "cross of bool": lambda d: torch.linalg.cross(*torch.ones(2, 5, 3, device=d).bool()),
+    "cdist of two dtypes": lambda d: torch.cdist(
+        torch.ones(5, 3, device=d), torch.ones(5, 3, device=d, dtype=torch.float64), p=0.0
+    ),
+    "cdist of integers": lambda d: torch.cdist(*torch.ones(2, 5, 3, device=d).long()),
+    "cholesky of integers": lambda d: torch.cholesky(torch.eye(3, device=d).long()),
+    "cholesky of a vector": lambda d: torch.cholesky(torch.ones(3, device=d)),
+    "cholesky_inverse of bool": lambda d: torch.cholesky_inverse(torch.eye(3, device=d).bool()),
+    "geqrf of integers": lambda d: torch.geqrf(torch.eye(3, device=d).long()),
+    "lu of integers": lambda d: torch.linalg.lu_factor_ex(torch.eye(3, device=d).long()),
+    "matrix_exp of integers": lambda d: torch.matrix_exp(torch.eye(3, device=d).long()),
+    "matrix_exp of a vector": lambda d: torch.matrix_exp(torch.ones(3, device=d)),
+    "cauchy_ of integers": lambda d: torch.ones(2, dtype=torch.int64, device=d).cauchy_(),
+    "geometric_ of bool": lambda d: torch.ones(2, dtype=torch.bool, device=d).geometric_(0.5),
+    "arange of bool": lambda d: torch.arange(2, dtype=torch.bool, device=d),
+    "linspace of bool": lambda d: torch.linspace(0, 1, 5, dtype=torch.bool, device=d),
+    "clamp_min of complex": lambda d: torch.clamp_min(
+        torch.ones(2, device=d, dtype=torch.complex64), torch.ones(2, device=d)
+    ),
+    "bitwise_not of bfloat16": lambda d: torch.ones(2, device=d).bfloat16().bitwise_not(),
+    "bitwise_and of bfloat16": lambda d: torch.bitwise_and(*torch.ones(2, 3, device=d).bfloat16()),
+    "cross_entropy of planes": lambda d: F.cross_entropy(
+        torch.ones(2, 3, 1, 3, device=d), torch.ones(2, 1, 2, device=d).long()
+    ),
+    "cross_entropy of planes, dtype": lambda d: F.cross_entropy(
+        torch.ones(2, 3, 1, 2, device=d), torch.ones(2, 1, 2, device=d, dtype=torch.uint8)
+    ),
+    "complex of bfloat16": lambda d: torch.complex(*torch.ones(2, 3, device=d).bfloat16()),
+    "complex shapes": lambda d: torch.complex(torch.ones(5, 6, device=d), torch.ones(5, device=d)),
+    "floor_divide shapes": lambda d: torch.ones(6, device=d).floor_divide(torch.ones(5, device=d)),
+    "masked_fill shapes": lambda d: torch.ones(6, device=d).masked_fill(
+        torch.ones(5, device=d).bool(), 1
+    ),
+    "masked_scatter shapes": lambda d: torch.ones(6, device=d).masked_scatter(
+        torch.ones(5, device=d).bool(), torch.ones(6, device=d)
+    ),
+    "kthvalue of bool": lambda d: torch.ones(3, device=d).bool().kthvalue(1),
+    "kthvalue of nothing": lambda d: torch.ones(3, 0, device=d).kthvalue(1),
+    "median of bool": lambda d: torch.ones(3, device=d).bool().median(),
+    "nanmedian of complex": lambda d: torch.ones(3, device=d, dtype=torch.complex64).nanmedian(),
     "uint8 fill": lambda d: torch.zeros(3, device=d, dtype=torch.uint8).fill_(300),
 }
 
@@ -322,6 +365,11 @@ def test_foreach_copy_of_lists_of_two_lengths_is_refused():  # it ends the proce
 def test_storages_are_compared_as_on_cpu():
     x = torch.ones(4, device="tpu")
     assert x.is_set_to(x.view(4)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())
+
+
+def test_equal_compares_two_dtypes_by_their_promoted_values():
+    x = torch.tensor([1, 2], device="tpu")
+    assert x.equal(x.float()) and not x.equal(x.float() + 0.5)
 
 
 def test_rank_that_nothing_refuses_is_an_internal_error_that_names_the_call():

@@ -2,6 +2,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/BinaryOps.h>
+#include <ATen/ops/result_type.h>
 
 #include <array>
 
@@ -16,9 +17,10 @@ void no_complex(CheckArgs a) {
   const at::ScalarType t = a[0].toTensor().scalar_type();
   if (at::isComplexType(t)) refuse_dtype(kKernel, t);
 }
-constexpr char kKthvalue[] = "kthvalue_cpu", kMedian[] = "median_cpu", kCummax[] = "cummax_cpu",
-               kCummin[] = "cummin_cpu", kSearchsorted[] = "searchsorted_out_cpu",
-               kUnique[] = "unique", kAminmax[] = "aminmax_cpu", kBesselJ0[] = "bessel_j0_cpu",
+constexpr char kKthvalue[] = "kthvalue_cpu", kMedian[] = "median_cpu", kMedianOut[] = "median_out",
+               kCummax[] = "cummax_cpu", kCummin[] = "cummin_cpu",
+               kSearchsorted[] = "searchsorted_out_cpu", kUnique[] = "unique",
+               kAminmax[] = "aminmax_cpu", kBesselJ0[] = "bessel_j0_cpu",
                kBesselJ1[] = "bessel_j1_cpu", kBesselY0[] = "bessel_y0_cpu",
                kBesselY1[] = "bessel_y1_cpu", kModifiedBesselI0[] = "modified_bessel_i0_cpu",
                kModifiedBesselI1[] = "modified_bessel_i1_cpu",
@@ -37,6 +39,50 @@ void only_floating(CheckArgs a) {
   if (!at::isFloatingType(t)) refuse_dtype(kKernel, t);
 }
 constexpr char kSoftplusBackward[] = "softplus_backward_cpu", kPdist[] = "pdist";
+
+// Operators whose kernel has neither complex numbers nor bool.
+template <const char* kKernel>
+void real_number(CheckArgs a) {
+  no_complex<kKernel>(a);
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (t == at::kBool) refuse_dtype(kKernel, t);
+}
+
+// Of integers and bool. The lowerings see bfloat16 as float32.
+template <const char* kKernel>
+void only_integral(CheckArgs a) {
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (!at::isIntegralType(t, /*includeBool=*/true)) refuse_dtype(kKernel, t);
+}
+template <const char* kKernel>
+void both_integral(CheckArgs a) {
+  const at::ScalarType t = at::result_type(a[0].toTensor(), a[1].toTensor());
+  if (!at::isIntegralType(t, /*includeBool=*/true)) refuse_dtype(kKernel, t);
+}
+constexpr char kBitwiseNot[] = "bitwise_not_cpu", kBitwiseAnd[] = "bitwise_and_cpu",
+               kBitwiseOr[] = "bitwise_or_cpu", kBitwiseXor[] = "bitwise_xor_cpu",
+               kLshift[] = "lshift_cpu", kRshift[] = "rshift_cpu", kGcd[] = "gcd_cpu",
+               kLcm[] = "lcm_cpu";
+
+void kthvalue(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  const int64_t dim = at::maybe_wrap_dim(a[2].toInt(), x.dim());
+  TORCH_CHECK_INDEX(x.dim() == 0 || x.size(dim) != 0, "kthvalue(): Expected reduction dim ", dim,
+                    " to have non-zero size.");
+  if (x.dim() > 0) real_number<kKthvalue>(a);
+}
+
+constexpr char kMinimum[] = "minimum_cpu", kMaximum[] = "maximum_cpu";
+
+void complex(CheckArgs a) {
+  const at::ScalarType t[] = {a[0].toTensor().scalar_type(), a[1].toTensor().scalar_type()};
+  const auto known = [](at::ScalarType s) {
+    return s == at::kHalf || s == at::kFloat || s == at::kDouble;
+  };
+  TORCH_CHECK(known(t[0]) && known(t[1]),
+              "Expected both inputs to be Half, Float or Double tensors but got ", t[0], " and ",
+              t[1]);
+}
 
 void pdist(CheckArgs a) {
   at::maybe_wrap_dim(1, a[0].toTensor().dim());
@@ -87,9 +133,22 @@ void sub_scalar(CheckArgs a) { at::native::sub_check(a[0].toTensor(), a[1].toSca
 
 void add_dtype_checks(CheckTable& table) {
   table.insert({
-      {"aten::kthvalue", no_complex<kKthvalue>},
-      {"aten::median", no_complex<kMedian>},
-      {"aten::median.dim", no_complex<kMedian>},
+      {"aten::kthvalue", kthvalue},
+      {"aten::median", real_number<kMedian>},
+      {"aten::median.dim", real_number<kMedianOut>},
+      {"aten::nanmedian", real_number<kMedian>},
+      {"aten::nanmedian.dim", real_number<kMedianOut>},
+      {"aten::clamp_min.Tensor", no_complex<kMaximum>},
+      {"aten::clamp_max.Tensor", no_complex<kMinimum>},
+      {"aten::complex", complex},
+      {"aten::bitwise_not", only_integral<kBitwiseNot>},
+      {"aten::bitwise_and.Tensor", both_integral<kBitwiseAnd>},
+      {"aten::bitwise_or.Tensor", both_integral<kBitwiseOr>},
+      {"aten::bitwise_xor.Tensor", both_integral<kBitwiseXor>},
+      {"aten::bitwise_left_shift.Tensor", both_integral<kLshift>},
+      {"aten::bitwise_right_shift.Tensor", both_integral<kRshift>},
+      {"aten::gcd", both_integral<kGcd>},
+      {"aten::lcm", both_integral<kLcm>},
       {"aten::cummax", no_complex<kCummax>},
       {"aten::cummin", no_complex<kCummin>},
       {"aten::searchsorted.Tensor", no_complex<kSearchsorted>},

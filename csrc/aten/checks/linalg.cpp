@@ -31,7 +31,22 @@ void linear(CheckArgs a) {
   }
 }
 
+// self is expanded to the product's shape.
+void addbmm(CheckArgs a) {
+  const at::Tensor &x = a[1].toTensor(), &y = a[2].toTensor();
+  if (x.dim() == 3 && y.dim() == 3 && x.size(2) == y.size(1) && x.size(0) == y.size(0))
+    at::expand_size(a[0].toTensor(), {x.size(1), y.size(2)});
+}
+
+void baddbmm(CheckArgs a) {
+  const at::Tensor &x = a[1].toTensor(), &y = a[2].toTensor();
+  if (x.dim() == 3 && y.dim() == 3 && x.size(2) == y.size(1) && x.size(0) == y.size(0))
+    at::expand_size(a[0].toTensor(), {x.size(0), x.size(1), y.size(2)});
+}
+
 void addr(CheckArgs a) {
+  const at::Tensor &x = a[1].toTensor(), &y = a[2].toTensor();
+  if (x.dim() == 1 && y.dim() == 1) at::expand_size(a[0].toTensor(), {x.size(0), y.size(0)});
   for (int i = 0; i < 3; ++i) {
     if (!at::isIntegralType(a[i].toTensor().scalar_type(), /*includeBool=*/true)) return;
   }
@@ -75,8 +90,57 @@ void lstsq(CheckArgs a) {
               "torch.linalg.lstsq: other must have at least 1 dimension.");
 }
 
+// What LAPACK factors: by the kernel's name. float16 and bfloat16 are computed in float32 here.
+template <const char* kKernel>
+void factored(CheckArgs a) {
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (!at::isFloatingType(t) && !at::isComplexType(t)) refuse_dtype(kKernel, t);
+}
+constexpr char kCholesky[] = "cholesky_cpu", kCholeskyInverse[] = "cholesky_inverse_out_cpu",
+               kGeqrf[] = "geqrf_cpu", kLu[] = "lu_cpu";
+
+void matrices(const char* name, const at::Tensor& x) {
+  TORCH_CHECK(x.dim() >= 2, name, ": The input tensor A must have at least 2 dimensions.");
+}
+
+void cholesky(CheckArgs a) {
+  matrices("cholesky", a[0].toTensor());
+  factored<kCholesky>(a);
+}
+
+void cholesky_inverse(CheckArgs a) {
+  matrices("cholesky_inverse", a[0].toTensor());
+  factored<kCholeskyInverse>(a);
+}
+
 void geqrf(CheckArgs a) {
   TORCH_CHECK(a[0].toTensor().dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+  factored<kGeqrf>(a);
+}
+
+void matrix_exp(CheckArgs a) {
+  const at::Tensor& x = a[0].toTensor();
+  TORCH_CHECK(at::isFloatingType(x.scalar_type()) || x.is_complex(),
+              "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got ",
+              x.scalar_type());
+  matrices("linalg.matrix_exp", x);
+}
+
+void cross(CheckArgs a) {
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (t == at::kBool) refuse_dtype("cross", t);
+}
+
+void cdist(CheckArgs a) {
+  const at::ScalarType t1 = a[0].toTensor().scalar_type(), t2 = a[1].toTensor().scalar_type();
+  TORCH_CHECK(at::isFloatingType(t1), "cdist only supports floating-point dtypes, X1 got: ", t1);
+  TORCH_CHECK(at::isFloatingType(t2), "cdist only supports floating-point dtypes, X2 got: ", t2);
+}
+
+void lu_unpack(CheckArgs a) {
+  TORCH_CHECK(a[1].toTensor().dim() > 0,
+              "lu_unpack: LU_pivots has no dimension: its last one is "
+              "of the size of the smaller dimension of LU_data");
 }
 
 }  // namespace
@@ -85,6 +149,8 @@ void add_linalg_checks(CheckTable& table) {
   table.insert({
       {"aten::geqrf", geqrf},
       {"aten::addmm", addmm},
+      {"aten::addbmm", addbmm},
+      {"aten::baddbmm", baddbmm},
       {"aten::linear", linear},
       {"aten::addr", addr},
       {"aten::trace", trace},
@@ -92,6 +158,15 @@ void add_linalg_checks(CheckTable& table) {
       {"aten::vdot", dot},
       {"aten::ormqr", ormqr},
       {"aten::linalg_lstsq", lstsq},
+      {"aten::cholesky", cholesky},
+      {"aten::linalg_cholesky_ex", factored<kCholesky>},
+      {"aten::cholesky_inverse", cholesky_inverse},
+      {"aten::linalg_lu", factored<kLu>},
+      {"aten::linalg_lu_factor_ex", factored<kLu>},
+      {"aten::lu_unpack", lu_unpack},
+      {"aten::linalg_matrix_exp", matrix_exp},
+      {"aten::linalg_cross", cross},
+      {"aten::_cdist_forward", cdist},
   });
 }
 

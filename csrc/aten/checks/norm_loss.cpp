@@ -69,10 +69,30 @@ void embedding_renorm(CheckArgs a) {
 
 void embedding(CheckArgs a) { TORCH_CHECK(a[0].toTensor().dim() == 2, "'weight' must be 2-D"); }
 
+// self [N, C, H, W], target [N, H, W], weight.
+void nll_loss2d(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &target = a[1].toTensor(), weight = optional_tensor(a[2]);
+  TORCH_CHECK(
+      target.dim() == 3,
+      "only batches of spatial targets supported (3D tensors) but got targets of dimension: ",
+      target.dim());
+  TORCH_CHECK(x.dim() == 4,
+              "only batches of spatial inputs supported (4D tensors), but got input of dimension: ",
+              x.dim());
+  TORCH_CHECK(!weight.defined() || weight.numel() == x.size(1),
+              "weight tensor should be defined either for all or no classes");
+  TORCH_CHECK(
+      x.size(0) == target.size(0) && x.size(2) == target.size(1) && x.size(3) == target.size(2),
+      "size mismatch (got input: ", x.sizes(), " , target: ", target.sizes());
+  TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ",
+              target.scalar_type());
+}
+
 }  // namespace
 
 void add_norm_loss_checks(CheckTable& table) {
   table.insert({
+      {"aten::nll_loss2d_forward", nll_loss2d},
       {"aten::native_layer_norm", layer_norm},
       {"aten::native_group_norm", group_norm},
       {"aten::native_batch_norm", batch_norm},

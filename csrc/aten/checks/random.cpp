@@ -46,6 +46,14 @@ void exponential_dtype(CheckArgs a) {
               t);
 }
 
+void cauchy_dtype(CheckArgs a) {
+  const at::Tensor& self = a[0].toTensor();
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+              "Cauchy distribution is a continuous probability distribution. dtype must be a "
+              "floating point but you specified ",
+              self.dtype());
+}
+
 // self, p: p has self's shape once expanded.
 void bernoulli_tensor(CheckArgs a) {
   const at::Tensor &self = a[0].toTensor(), &p = a[1].toTensor();
@@ -86,6 +94,7 @@ void add_random_checks(CheckTable& table) {
       {"aten::multinomial", multinomial},
       {"aten::multinomial.out", multinomial_out},
       {"aten::exponential", exponential_dtype},
+      {"aten::cauchy", cauchy_dtype},
       {"aten::bernoulli.Tensor", bernoulli_tensor},
       {"aten::rrelu_with_noise", rrelu_with_noise},
       {"aten::rrelu_with_noise_functional", rrelu_with_noise},

@@ -112,3 +112,10 @@ def test_transforms_match_cpu(norm):
     assert_matches_cpu(lambda z: torch.fft.ifft(z, dim=0, norm=norm), z, **TOLERANCE)
     for n in (7, 8):
         assert_matches_cpu(lambda z, n=n: torch.fft.irfft(z, n, norm=norm), z, **TOLERANCE)
+
+
+def test_lu_unpack_shares_pivots_among_the_matrices_of_a_batch():  # CPU reads past their end
+    x, pivots = torch.randn(2, 3, 5), torch.tensor([3, 2, 3], dtype=torch.int32)
+    actual = torch.lu_unpack(x.to("tpu"), pivots.to("tpu"))
+    for a, e in zip(actual, torch.lu_unpack(x, pivots.repeat(2, 1)), strict=True):
+        assert torch.equal(a.cpu(), e)
