@@ -36,7 +36,7 @@ using runtime::Device;
 std::mutex g_decomposed_mutex;
 std::map<std::string, int64_t> g_decomposed;
 Decomposer g_decomposer;
-MetaFault g_is_meta_fault;
+MetaErrors g_meta_errors;
 
 DType default_dtype() { return to_dtype(c10::typeMetaToScalarType(c10::get_default_dtype())); }
 
@@ -410,7 +410,7 @@ struct Build {
       if (!plan.entry) throw;
       // Some failures are faults of a meta function itself (an LSTM cell without bias, a mean of
       // nothing): the lowering, if it takes the call, says shapes and dtypes too.
-      const bool fault = g_is_meta_fault && g_is_meta_fault(e);
+      const bool fault = g_meta_errors.is_fault && g_meta_errors.is_fault(e);
       bool taken = false;
       try {
         Trace t;
@@ -428,6 +428,7 @@ struct Build {
       } catch (...) {
       }
       if (fault && taken) return std::nullopt;
+      if (g_meta_errors.retell) g_meta_errors.retell(e);
       throw;
     }
   }
@@ -510,7 +511,7 @@ std::shared_ptr<const Compiled> build(const Recipe& recipe, const Call& call) {
 }
 
 void set_decomposer(Decomposer d) { g_decomposer = std::move(d); }
-void set_meta_fault(MetaFault f) { g_is_meta_fault = std::move(f); }
+void set_meta_errors(MetaErrors m) { g_meta_errors = std::move(m); }
 
 std::vector<std::string> decomposed_operators() {
   std::lock_guard lock(g_decomposed_mutex);

@@ -34,10 +34,16 @@ using Decomposer = std::function<std::shared_ptr<const lower::Graph>(
     const std::string& functional, const std::vector<c10::IValue>& args)>;
 void set_decomposer(Decomposer d);
 
-// Whether what a Python meta function threw is a fault of the function (an attribute of None, a
-// division by zero) and no refusal of the call. Set by Python's side, which knows the types.
-using MetaFault = std::function<bool(const std::exception& e)>;
-void set_meta_fault(MetaFault f);
+// What Python's side, which knows the types, tells of an exception that a Python meta function
+// threw.
+struct MetaErrors {
+  // Whether it is a fault of the function (an attribute of None, a division by zero) and no refusal
+  // of the call.
+  std::function<bool(const std::exception& e)> is_fault;
+  // Throws it again with sizes as the kernels print them, "[2, 3]", if it has any.
+  std::function<void(const std::exception& e)> retell;
+};
+void set_meta_errors(MetaErrors m);
 
 // Operators that ran through a decomposition so far.
 std::vector<std::string> decomposed_operators();

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "aten/storage.h"
 #include "lower/args.h"
 #include "pjrt/error.h"
 #include "runtime/device.h"
@@ -111,7 +112,12 @@ void refuse_dtypes(const hlo::DTypeError& e, const c10::FunctionSchema& schema,
   }
   std::string_view kernel = schema.name();
   kernel.remove_prefix(kernel.find("::") + 2);
-  TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", dtypes[0], "'");
+  // Of the call's dtypes the one that the operation met; the first if it is one that the lowering
+  // made.
+  at::ScalarType met = dtypes[0];
+  for (const at::ScalarType t : dtypes)
+    if (to_dtype(t) == e.dtype()) met = t;
+  TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", met, "'");
 }
 
 void rethrow(const std::string& what) {

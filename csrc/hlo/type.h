@@ -17,16 +17,6 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An operation that is not there for its operands' dtype, or whose operands have two.
-class DTypeError : public Error {
- public:
-  DTypeError(const std::string& text, bool differ) : Error(text), differ_(differ) {}
-  bool differ() const { return differ_; }
-
- private:
-  bool differ_;
-};
-
 [[noreturn]] void past_the_end(size_t i, size_t size);
 
 // A vector that is never read past its end: a lowering may meet a call that PyTorch would refuse
@@ -77,6 +67,20 @@ enum class DType : uint8_t {
   f8e5m2fnuz,
   f8e4m3fnuz,
   f8e8m0fnu,
+};
+
+// An operation that is not there for its operands' dtype, or (`differ`) whose operands have two, of
+// which `dtype` is the first.
+class DTypeError : public Error {
+ public:
+  DTypeError(const std::string& text, DType dtype, bool differ)
+      : Error(text), dtype_(dtype), differ_(differ) {}
+  DType dtype() const { return dtype_; }
+  bool differ() const { return differ_; }
+
+ private:
+  DType dtype_;
+  bool differ_;
 };
 inline constexpr int kNumDTypes = 20;
 

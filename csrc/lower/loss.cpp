@@ -133,10 +133,11 @@ Value binary_cross_entropy_backward(Value grad, Value x, Value target, std::opti
 // function of x, without its overflow.
 Value binary_cross_entropy_with_logits(Value x, Value target, std::optional<Value> weight,
                                        std::optional<Value> pos_weight, int64_t reduction) {
-  Value a = widen(x), y = convert(target, a.dtype());
+  Value a = convert(x, accumulate_type(promote_types(x.dtype(), target.dtype())));
+  Value y = convert(target, a.dtype());
   Value softplus = hlo::log_plus_one(exp(-abs(a))) + maximum(-a, 0);
   if (pos_weight) softplus = softplus * (1.0 + (convert(*pos_weight, a.dtype()) - 1.0) * y);
-  return convert(reduce(weighted((1.0 - y) * a + softplus, weight), reduction), x.dtype());
+  return convert(reduce(weighted((1.0 - y) * a + softplus, weight), reduction), target.dtype());
 }
 
 // ---- negative log likelihood
@@ -147,9 +148,9 @@ Value binary_cross_entropy_with_logits(Value x, Value target, std::optional<Valu
 struct Classes {
   int64_t outer, c, inner;
   Dims samples;  // target's own shape
-  explicit Classes(Value x, Value target)
-      : outer(1), c(x.dim(0)), inner(1), samples(target.dims()) {
-    if (x.rank() < 2) return;
+  explicit Classes(Value x, Value target) : outer(1), c(x.dim(0)), inner(1) {
+    if (x.rank() < 2) return;  // one sample, whose target may be [1]
+    samples = target.dims();
     outer = x.dim(0);
     c = x.dim(1);
     inner = 1;

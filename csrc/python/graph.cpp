@@ -95,7 +95,32 @@ bool is_meta_fault(const std::exception& e) {
     auto* error = dynamic_cast<const python_error*>(&e);
     return error && error->type && PyErr_GivenExceptionMatches(error->type, type);
   };
-  return is_a(PyExc_AttributeError) || is_a(PyExc_ZeroDivisionError);
+  // CPU's `where` takes a mask of uint8.
+  constexpr std::string_view refuses_mask = "expected predicate to be bool, got torch.uint8";
+  return is_a(PyExc_AttributeError) || is_a(PyExc_ZeroDivisionError) ||
+         std::string_view(e.what()).find(refuses_mask) != std::string_view::npos;
+}
+
+void retell(const std::exception& e) {
+  py::gil_scoped_acquire gil;
+  py::handle type, value;
+  if (auto* error = dynamic_cast<const py::error_already_set*>(&e)) {
+    type = error->type(), value = error->value();
+  } else if (auto* error = dynamic_cast<const python_error*>(&e)) {
+    type = error->type, value = error->value;
+  }
+  if (!type || !value) return;
+  std::string text = py::str(value);
+  const std::string prefix = "torch.Size(";
+  size_t at = text.find(prefix);
+  if (at == std::string::npos) return;
+  for (; at != std::string::npos; at = text.find(prefix, at)) {
+    text.erase(at, prefix.size());
+    const size_t end = text.find(')', at);
+    if (end != std::string::npos) text.erase(end, 1);
+  }
+  PyErr_SetString(type.ptr(), text.c_str());
+  throw py::error_already_set();
 }
 
 // Calls a graph's program with tensors.
@@ -194,7 +219,7 @@ void bind_graph(py::module_& m) {
     for (const auto& [name, entry] : lower::Registry::global().entries()) names.push_back(name);
     return names;
   });
-  aten::set_meta_fault(is_meta_fault);
+  aten::set_meta_errors({is_meta_fault, retell});
   // f(operator name, args) -> Graph or None
   m.def("set_decomposer", [](py::function f) {
     auto* kept =

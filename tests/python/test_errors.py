@@ -200,6 +200,45 @@ REFUSED = {
     "masked_scatter shapes": lambda d: torch.ones(6, device=d).masked_scatter(
         torch.ones(5, device=d).bool(), torch.ones(6, device=d)
     ),
+    "conv rank": lambda d: torch.conv1d(
+        torch.ones(1, 3, 4, device=d), torch.ones(3, 3, 3, 3, device=d)
+    ),
+    "conv stride": lambda d: F.conv_transpose2d(
+        torch.ones(1, 3, 4, 4, device=d), torch.ones(3, 3, 3, 3, 3, device=d), stride=(2, 2)
+    ),
+    "max_pool3d stride": lambda d: F.max_pool3d(  # ended the process
+        torch.ones(1, 2, 3, 6, 5, device=d), 3, stride=0
+    ),
+    "max_pool3d kernel": lambda d: F.max_pool3d(torch.ones(1, 2, 3, 6, 5, device=d), -1),
+    "as_strided_copy": lambda d: torch.as_strided_copy(  # ended the process
+        torch.ones(16, device=d), (-1, 2), (7, 1)
+    ),
+    "attention": lambda d: F.scaled_dot_product_attention(
+        torch.ones(4, 4, 3, 9, device=d), *torch.ones(2, 4, 4, 6, 8, device=d)
+    ),
+    "binary_cross_entropy dtypes": lambda d: F.binary_cross_entropy(
+        torch.ones(3, device=d), torch.ones(3, device=d, dtype=torch.float64)
+    ),
+    "binary_cross_entropy_with_logits dtypes": lambda d: F.binary_cross_entropy_with_logits(
+        torch.ones(3, device=d), torch.ones(3, device=d, dtype=torch.int64)
+    ),
+    "grid_sample dtypes": lambda d: F.grid_sample(
+        torch.ones(1, 1, 3, 3, device=d), torch.ones(1, 2, 2, 2, device=d, dtype=torch.float64)
+    ),
+    "index_select of a number": lambda d: torch.tensor(1.0, device=d).index_select(
+        0, torch.tensor([0, 0], device=d)
+    ),
+    "put_ count": lambda d: torch.ones(3, 3, device=d).put_(
+        torch.tensor([1], device=d), torch.ones(3, device=d)
+    ),
+    "index_put_ index": lambda d: torch.ones(3, device=d).index_put_(
+        (torch.tensor([1 + 0j], device=d),), torch.ones(1, device=d)
+    ),
+    "mse_loss of complex": lambda d: F.mse_loss(*torch.ones(2, 3, device=d).to(torch.complex64)),
+    "pad reflect": lambda d: F.pad(torch.ones(3, 3, 5, 5, device=d), (9, 2, 0, 1), "reflect"),
+    "bucketize of complex": lambda d: torch.bucketize(
+        torch.tensor(1j, device=d), torch.ones(3, device=d)
+    ),
     "kthvalue of bool": lambda d: torch.ones(3, device=d).bool().kthvalue(1),
     "kthvalue of nothing": lambda d: torch.ones(3, 0, device=d).kthvalue(1),
     "median of bool": lambda d: torch.ones(3, device=d).bool().median(),
@@ -365,6 +404,13 @@ def test_foreach_copy_of_lists_of_two_lengths_is_refused():  # it ends the proce
 def test_storages_are_compared_as_on_cpu():
     x = torch.ones(4, device="tpu")
     assert x.is_set_to(x.view(4)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())
+
+
+def test_slice_scatter_refuses_bounds_that_its_program_would_clamp():
+    x, source = torch.zeros(6, device="tpu"), torch.ones(3, device="tpu")
+    assert torch.slice_scatter(x, source, 0, 1, 4).tolist() == [0, 1, 1, 1, 0, 0]
+    for bounds in ((-1, 6), (2, 6), (2, 4)):
+        assert_same_error(lambda d, b=bounds: torch.slice_scatter(x.to(d), source.to(d), 0, *b))
 
 
 def test_equal_compares_two_dtypes_by_their_promoted_values():

@@ -15,6 +15,18 @@ void convolution(CheckArgs a) {
   const int64_t groups = a[8].toInt();
   TORCH_CHECK(w.dim() > 2, "weight should have at least three dimensions");
   TORCH_CHECK(groups > 0, "non-positive groups is not supported");
+  const size_t dims = static_cast<size_t>(w.dim()) - 2;
+  const auto require_length = [&](int argument, const char* name) {
+    const auto given = a[argument].toIntVector();
+    TORCH_CHECK(given.size() == 1 || given.size() == dims, "expected ", name,
+                " to be a single integer value or a list of ", dims,
+                " values to match the convolution dimensions, but got ", name, "=",
+                at::IntArrayRef(given));
+  };
+  require_length(3, "stride");
+  require_length(4, "padding");
+  require_length(5, "dilation");
+  require_length(7, "output_padding");
   for (int64_t padding : a[4].toIntVector())
     TORCH_CHECK(padding >= 0, "negative padding is not supported");
   for (int64_t padding : a[7].toIntVector())
@@ -23,7 +35,9 @@ void convolution(CheckArgs a) {
     TORCH_CHECK(stride > 0, "non-positive stride is not supported");
   for (int64_t dilation : a[5].toIntVector())
     TORCH_CHECK(dilation > 0, "dilation should be greater than zero");
-  if (x.dim() != w.dim()) return;  // the meta function's matter
+  TORCH_CHECK(x.dim() == w.dim(), "Expected ", w.dim(), "-dimensional input for ", w.dim(),
+              "-dimensional weight ", w.sizes(), ", but got ", x.dim(),
+              "-dimensional input of size ", x.sizes(), " instead");
   TORCH_CHECK(w.size(0) >= groups, "Given groups=", groups, ", expected weight to be at least ",
               groups, " at dimension 0, but got weight of size ", w.sizes(), " instead");
   TORCH_CHECK(w.size(0) % groups == 0, "Given groups=", groups,
@@ -36,10 +50,16 @@ void convolution(CheckArgs a) {
   TORCH_CHECK(x.size(1) == in, "Given ", given, ", weight of size ", w.sizes(), ", expected input",
               x.sizes(), " to have ", in, " channels, but got ", x.size(1), " channels instead");
   const at::Tensor bias = optional_tensor(a[2]);
-  if (!bias.defined()) return;
+  const auto require_type = [&](const at::Tensor& t, const char* name) {
+    TORCH_CHECK(x.scalar_type() == t.scalar_type(), "Input type (", x.toString(), ") and ", name,
+                " type (", t.toString(), ") should be the same");
+  };
+  if (!bias.defined()) return require_type(w, "weight");
   TORCH_CHECK(bias.dim() == 1 && bias.size(0) == out, "Given ", transposed ? "transposed=1, " : "",
               "weight of size ", w.sizes(), ", expected bias to be 1-dimensional with ", out,
               " elements, but got bias of size ", bias.sizes(), " instead");
+  require_type(w, "weight");
+  require_type(bias, "bias");
 }
 
 void im2col(CheckArgs a) {

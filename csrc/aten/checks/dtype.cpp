@@ -72,6 +72,7 @@ void kthvalue(CheckArgs a) {
   if (x.dim() > 0) real_number<kKthvalue>(a);
 }
 
+constexpr char kMse[] = "mse_cpu", kSmoothL1[] = "smooth_l1_cpu", kHuber[] = "huber_cpu";
 constexpr char kMinimum[] = "minimum_cpu", kMaximum[] = "maximum_cpu";
 
 void complex(CheckArgs a) {
@@ -141,6 +142,9 @@ void add_dtype_checks(CheckTable& table) {
       {"aten::clamp_min.Tensor", no_complex<kMaximum>},
       {"aten::clamp_max.Tensor", no_complex<kMinimum>},
       {"aten::complex", complex},
+      {"aten::mse_loss", no_complex<kMse>},
+      {"aten::smooth_l1_loss", no_complex<kSmoothL1>},
+      {"aten::huber_loss", no_complex<kHuber>},
       {"aten::bitwise_not", only_integral<kBitwiseNot>},
       {"aten::bitwise_and.Tensor", both_integral<kBitwiseAnd>},
       {"aten::bitwise_or.Tensor", both_integral<kBitwiseOr>},

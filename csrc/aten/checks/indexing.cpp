@@ -7,7 +7,13 @@ namespace torch_tpu::aten {
 namespace {
 
 void index_select(CheckArgs a) {
-  TORCH_CHECK_INDEX(a[2].toTensor().dim() <= 1, "index_select(): Index is supposed to be a vector");
+  const at::Tensor &self = a[0].toTensor(), &index = a[2].toTensor();
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+  TORCH_CHECK(self.dim() > 0 || index.numel() == 1,
+              "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
+              " value(s)");
+  TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
+              "index_select(): Expected dtype int32 or int64 for index");
 }
 
 // An empty index: here the meta function asks for row 0 of the source, which is not there, so it is
@@ -64,11 +70,27 @@ void put(CheckArgs a) {
   TORCH_CHECK(self.scalar_type() == source.scalar_type(),
               "put_(): self and source expected to have the same dtype, but got self.dtype = ",
               self.scalar_type(), " and source.dtype = ", source.scalar_type());
+  TORCH_CHECK_INDEX(
+      source.numel() == index.numel(),
+      "put_(): Expected source and index to have the same number of elements, but got "
+      "source.numel() = ",
+      source.numel(), ", index.numel() = ", index.numel());
+}
+
+// self, indices (of which some are None).
+void index_put(CheckArgs a) {
+  for (const c10::IValue& v : a[1].toListRef()) {
+    const at::Tensor index = optional_tensor(v);
+    TORCH_CHECK_INDEX(!index.defined() || at::isIntegralType(index.scalar_type(), true),
+                      "tensors used as indices must be long, int, byte or bool tensors");
+  }
 }
 
 void bucketize(CheckArgs a) {
   TORCH_CHECK(a[1].toTensor().dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
               a[1].toTensor().dim(), ")");
+  const at::ScalarType t = a[0].toTensor().scalar_type();
+  if (at::isComplexType(t)) refuse_dtype("searchsorted_out_cpu", t);
 }
 
 }  // namespace
@@ -81,6 +103,8 @@ void add_indexing_checks(CheckTable& table) {
       {"aten::masked_fill.Tensor", masked_fill},
       {"aten::masked_scatter", masked_scatter},
       {"aten::put", put},
+      {"aten::index_put", index_put},
+      {"aten::_index_put_impl", index_put},
       {"aten::bucketize.Tensor", bucketize},
   });
 }

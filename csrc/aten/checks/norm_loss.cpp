@@ -3,6 +3,7 @@
 #include <ATen/native/LossMulti.h>
 #include <ATen/native/cpu/mixed_data_type.h>
 #include <ATen/native/layer_norm.h>
+#include <ATen/ops/result_type.h>
 
 #include "aten/checks/table.h"
 
@@ -69,6 +70,20 @@ void embedding_renorm(CheckArgs a) {
 
 void embedding(CheckArgs a) { TORCH_CHECK(a[0].toTensor().dim() == 2, "'weight' must be 2-D"); }
 
+// self, target: what CPU writes is of the target's dtype.
+void binary_cross_entropy_with_logits(CheckArgs a) {
+  const at::Tensor &x = a[0].toTensor(), &target = a[1].toTensor();
+  const at::ScalarType t = at::result_type(x, target);
+  TORCH_CHECK(c10::canCast(t, target.scalar_type()), "result type ", t,
+              " can't be cast to the desired output type ", target.scalar_type());
+  if (!at::isFloatingType(x.scalar_type())) refuse_dtype("log_sigmoid_cpu", x.scalar_type());
+}
+
+void binary_cross_entropy(CheckArgs a) {
+  const at::ScalarType x = a[0].toTensor().scalar_type(), target = a[1].toTensor().scalar_type();
+  TORCH_CHECK(x == target, "Found dtype ", target, " but expected ", x);
+}
+
 // self [N, C, H, W], target [N, H, W], weight.
 void nll_loss2d(CheckArgs a) {
   const at::Tensor &x = a[0].toTensor(), &target = a[1].toTensor(), weight = optional_tensor(a[2]);
@@ -92,6 +107,8 @@ void nll_loss2d(CheckArgs a) {
 
 void add_norm_loss_checks(CheckTable& table) {
   table.insert({
+      {"aten::binary_cross_entropy", binary_cross_entropy},
+      {"aten::binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
       {"aten::nll_loss2d_forward", nll_loss2d},
       {"aten::native_layer_norm", layer_norm},
       {"aten::native_group_norm", group_norm},

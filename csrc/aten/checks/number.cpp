@@ -33,11 +33,21 @@ void hardtanh(CheckArgs a) {
 // The index is an operand: a program clamps it.
 void select_scatter(CheckArgs a) { a[0].toTensor().select(a[2].toInt(), a[3].toInt()); }
 
+// The bounds are operands too, and the program takes the slice's size from the source.
+void slice_scatter(CheckArgs a) {
+  const at::Tensor slice = a[0].toTensor().slice(a[2].toInt(), a[3].toOptional<int64_t>(),
+                                                 a[4].toOptional<int64_t>(), a[5].toInt());
+  TORCH_CHECK(slice.sizes() == a[1].toTensor().sizes(),
+              "expected src to have a size equal to the slice of self. src size = ",
+              a[1].toTensor().sizes(), ", slice size = ", slice.sizes());
+}
+
 }  // namespace
 
 void add_number_checks(CheckTable& table) {
   table.insert({
       {"aten::select_scatter", select_scatter},
+      {"aten::slice_scatter", slice_scatter},
       {"aten::masked_fill.Scalar", masked_fill},
       {"aten::histc", histc},
       {"aten::hardtanh", hardtanh},

@@ -46,15 +46,23 @@ void select_scatter(CheckArgs a) {
   require_slice(a[0].toTensor().select(a[2].toInt(), a[3].toInt()), a[1].toTensor());
 }
 
-void slice_scatter(CheckArgs a) {
-  require_slice(a[0].toTensor().slice(a[2].toInt(), a[3].toOptional<int64_t>(),
-                                      a[4].toOptional<int64_t>(), a[5].toInt()),
-                a[1].toTensor());
-}
-
 void diagonal_scatter(CheckArgs a) {
   require_slice(a[0].toTensor().diagonal(a[2].toInt(), a[3].toInt(), a[4].toInt()),
                 a[1].toTensor());
+}
+
+// The view is refused as a view.
+void as_strided_copy(CheckArgs a) {
+  a[0].toTensor().as_strided(a[1].toIntVector(), a[2].toIntVector(), a[3].toOptional<int64_t>());
+}
+
+// query [.., L, E], key [.., S, E]: as the CPU's product of matrices puts it.
+void attention(CheckArgs a) {
+  const at::Tensor &q = a[0].toTensor(), &k = a[1].toTensor();
+  if (q.dim() < 2 || k.dim() < 2) return;
+  const int64_t e = q.size(-1), batch = k.numel() / std::max<int64_t>(k.size(-1) * k.size(-2), 1);
+  TORCH_CHECK(k.size(-1) == e, "Expected size for first two dimensions of batch2 tensor to be: [",
+              batch, ", ", e, "] but got: [", batch, ", ", k.size(-1), "].");
 }
 
 void flip(CheckArgs a) {
@@ -109,7 +117,8 @@ void foreach_copy(CheckArgs a) {
 void add_shape_checks(CheckTable& table) {
   table.insert({
       {"aten::select_scatter", select_scatter},
-      {"aten::slice_scatter", slice_scatter},
+      {"aten::as_strided_copy", as_strided_copy},
+      {"aten::_scaled_dot_product_fused_attention_overrideable", attention},
       {"aten::diagonal_scatter", diagonal_scatter},
       {"aten::_foreach_copy", foreach_copy},
       {"aten::where.self", broadcast<0, 3>},

@@ -59,6 +59,21 @@ def test_binary_cross_entropy_with_logits_weighs_positives():
     assert_matches_cpu(F.binary_cross_entropy_with_logits, large, torch.tensor([0.0, 1.0, 0.5]))
 
 
+@pytest.mark.parametrize(
+    "dtypes, rtol",
+    # CPU rounds the logarithm of the logistic function to the input's dtype: 2^-8 in bfloat16.
+    [((torch.bfloat16, torch.float32), 2**-8), ((torch.float32, torch.float64), 1e-6)],
+)
+def test_binary_cross_entropy_with_logits_takes_a_target_of_another_dtype(dtypes, rtol):
+    x, y = (torch.rand(4, 5, dtype=t) for t in dtypes)
+    assert_matches_cpu(F.binary_cross_entropy_with_logits, x, y, rtol=rtol, atol=0)
+
+
+def test_nll_loss_of_one_sample_takes_a_target_of_one_element():
+    x = torch.randn(3).log_softmax(0)
+    assert_matches_cpu(lambda x, y: F.nll_loss(x, y, reduction="none"), x, torch.tensor([1]))
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", [(5, 4), (4,), (2, 4, 3), (2, 4, 3, 2), (0, 4), (2, 4, 2, 3, 2)])

@@ -136,3 +136,9 @@ def test_isclose_and_allclose_match_cpu():
 )
 def test_refusals_read_as_on_cpu(call):
     assert_same_error(call)
+
+
+@pytest.mark.filterwarnings("ignore:where received a uint8 condition")
+def test_where_takes_a_mask_of_uint8():
+    mask = torch.tensor([0, 1, 2], dtype=torch.uint8)
+    assert_matches_cpu(torch.where, mask, torch.ones(3), torch.zeros(3))
