@@ -76,9 +76,8 @@ void dtypes_differ(std::string_view op, const Values& operands) {
   throw DTypeError(failure(op, operands, "dtypes differ"), operands.front().dtype(), true);
 }
 
-void dtype_not_supported(std::string_view op, const Values& operands) {
-  throw DTypeError(failure(op, operands, "dtype is not supported"), operands.front().dtype(),
-                   false);
+void dtype_not_supported(std::string_view op, const Values& operands, std::string_view why) {
+  throw DTypeError(failure(op, operands, why), operands.front().dtype(), false);
 }
 
 int64_t wrap_dim(std::string_view op, int64_t dim, Value x) {

@@ -23,7 +23,8 @@ std::string quoted(std::string_view s);                     // an MLIR string li
 
 // DTypeError: "op of T1, T2: dtypes differ", "op of T1: dtype is not supported".
 [[noreturn]] void dtypes_differ(std::string_view op, const Values& operands);
-[[noreturn]] void dtype_not_supported(std::string_view op, const Values& operands);
+[[noreturn]] void dtype_not_supported(std::string_view op, const Values& operands,
+                                      std::string_view why = "dtype is not supported");
 
 // `dim` counted from the front; throws when outside [-rank, rank).
 int64_t wrap_dim(std::string_view op, int64_t dim, Value x);

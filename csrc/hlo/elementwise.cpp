@@ -236,7 +236,7 @@ Value reduce_precision(Value x, int exponent_bits, int mantissa_bits) {
 
 Value compare(Value a, Value b, Compare direction) {
   if (is_complex(a.dtype()) && direction != Compare::eq && direction != Compare::ne) {
-    dtype_not_supported("compare", {a, b});
+    dtype_not_supported("compare", {a, b}, "complex numbers have no order");
   }
   // Always said: xla-cpu-pjrt 0.0.1 folds a signed comparison of constants as an unsigned one
   // where it is left out.
