@@ -35,11 +35,9 @@ void select_scatter(CheckArgs a) { a[0].toTensor().select(a[2].toInt(), a[3].toI
 
 // The bounds are operands too, and the program takes the slice's size from the source.
 void slice_scatter(CheckArgs a) {
-  const at::Tensor slice = a[0].toTensor().slice(a[2].toInt(), a[3].toOptional<int64_t>(),
-                                                 a[4].toOptional<int64_t>(), a[5].toInt());
-  TORCH_CHECK(slice.sizes() == a[1].toTensor().sizes(),
-              "expected src to have a size equal to the slice of self. src size = ",
-              a[1].toTensor().sizes(), ", slice size = ", slice.sizes());
+  require_slice(a[0].toTensor().slice(a[2].toInt(), a[3].toOptional<int64_t>(),
+                                      a[4].toOptional<int64_t>(), a[5].toInt()),
+                a[1].toTensor());
 }
 
 }  // namespace

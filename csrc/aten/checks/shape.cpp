@@ -35,13 +35,6 @@ void receives_binary(CheckArgs a) {
               " can't be cast to the desired output type ", to.scalar_type());
 }
 
-// What the slice of `self` that `src` replaces looks like, in the words of the CPU's composite.
-void require_slice(const at::Tensor& slice, const at::Tensor& src) {
-  TORCH_CHECK(slice.sizes() == src.sizes(),
-              "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
-              ", slice size = ", slice.sizes());
-}
-
 void select_scatter(CheckArgs a) {
   require_slice(a[0].toTensor().select(a[2].toInt(), a[3].toInt()), a[1].toTensor());
 }

@@ -35,6 +35,13 @@ inline at::Tensor optional_tensor(const c10::IValue& v) {
   return v.isTensor() ? v.toTensor() : at::Tensor();
 }
 
+// What the slice of `self` that `src` replaces looks like, in the words of the CPU's composite.
+inline void require_slice(const at::Tensor& slice, const at::Tensor& src) {
+  TORCH_CHECK(slice.sizes() == src.sizes(),
+              "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+              ", slice size = ", slice.sizes());
+}
+
 // What AT_DISPATCH_* says in the kernel that it calls `kernel`.
 inline void refuse_dtype(const char* kernel, at::ScalarType t) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", t, "'");
